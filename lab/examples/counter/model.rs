@@ -155,6 +155,7 @@ impl Model for Counter {
                     })
                     .collect(),
             },
+            outputs: Vec::new(),
         })
     }
 

@@ -4,8 +4,8 @@
 pub use bench::{Bench, Effort};
 pub use entry::{Class, Computation, Entry, Standing, Values};
 pub use failure::Failure;
-pub use run::{Activity, Metric, Run, Trace, digits};
-pub use workload::{WORK_PREFIX, WorkKey, Workload, WorkloadKind};
+pub use run::{Activity, Metric, Output, Run, Trace, digits};
+pub use workload::{Input, WORK_PREFIX, WorkFile, WorkKey, Workload, WorkloadKind};
 
 use super::parameters::{ParameterError, Parameters};
 use super::report::Plot;
@@ -36,6 +36,12 @@ pub trait Model: Sync {
 
     /// What it runs. Names are unique among all models of a program.
     fn workloads(&self) -> Vec<WorkloadKind>;
+
+    /// The kind of workloads that it reads from files, if there is one, and how
+    /// the names of these files end: `.kernel`.
+    fn file_kind(&self) -> Option<(WorkloadKind, &'static str)> {
+        None
+    }
 
     /// Runs a workload of its own on the machine of a bench. The same workload
     /// on the same machine has the same results.

@@ -5,11 +5,13 @@ use std::fmt::{Display, Write};
 
 pub use axis::Scale;
 pub use plot::{Mark, Plot, Series};
+pub use timeline::{Bar, Timeline};
 
 mod axis;
 mod plot;
 #[cfg(test)]
 mod tests;
+mod timeline;
 
 /// A page that is being written.
 #[derive(Clone, Debug)]

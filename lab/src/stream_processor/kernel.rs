@@ -28,7 +28,6 @@
 //! ```
 
 use std::fmt;
-use std::panic::Location;
 
 pub use build::{BuildError, Builder, Cause};
 pub use count::Counts;
@@ -41,6 +40,7 @@ mod loops;
 mod opcode;
 mod print;
 mod prune;
+pub mod text;
 mod unroll;
 mod words;
 
@@ -74,28 +74,34 @@ identifiers! {
     ScalarId
 }
 
-/// The line of the program that made an operation.
+/// Where an operation was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    file: &'static str,
-    line: u32,
-}
-
-impl Place {
-    #[track_caller]
-    fn here() -> Place {
-        let location = Location::caller();
-        Place {
-            file: location.file(),
-            line: location.line(),
-        }
-    }
+pub enum Place {
+    /// In a program, by calls of a [`Builder`].
+    Code {
+        /// The file.
+        file: &'static str,
+        /// The line.
+        line: u32,
+    },
+    /// In the [text] of a kernel.
+    Text {
+        /// The line, from 1.
+        line: u32,
+        /// The column in characters, from 1.
+        column: u32,
+    },
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.file.rsplit('/').next().unwrap_or(self.file);
-        write!(f, "{name}:{}", self.line)
+        match self {
+            Place::Code { file, line } => {
+                let name = file.rsplit('/').next().unwrap_or(file);
+                write!(f, "{name}:{line}")
+            }
+            Place::Text { line, column } => write!(f, "line {line}, column {column}"),
+        }
     }
 }
 

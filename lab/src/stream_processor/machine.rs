@@ -19,7 +19,13 @@ mod costs;
 pub const MODEL: &str = "stream-processor";
 
 /// The built-in machines, by name.
-pub const BUILT_IN: [(&str, &str); 1] = [("imagine", include_str!("../../machines/imagine.toml"))];
+pub const BUILT_IN: [(&str, &str); 2] = [
+    ("imagine", include_str!("../../machines/imagine.toml")),
+    (
+        "imagine-original",
+        include_str!("../../machines/imagine-original.toml"),
+    ),
+];
 
 /// How long an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The stream processor as a model.
 
+use super::kernel::text::ENDING;
 use super::machine::{BUILT_IN, MODEL, Machine};
 use super::{reproduce, workloads};
 use crate::shared::model::{Bench, Entry, Failure, Model, Run, Workload, WorkloadKind};
@@ -25,6 +26,10 @@ impl Model for StreamProcessor {
 
     fn workloads(&self) -> Vec<WorkloadKind> {
         workloads::kinds()
+    }
+
+    fn file_kind(&self) -> Option<(WorkloadKind, &'static str)> {
+        Some((workloads::KERNEL_FILE, ENDING))
     }
 
     fn run(&self, bench: &Bench, workload: &Workload) -> Result<Run, Failure> {

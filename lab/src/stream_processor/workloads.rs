@@ -1,16 +1,30 @@
 //! What the stream processor runs: programs, whose packets are timed, and
 //! kernels, whose schedules are replayed.
 
+use std::collections::BTreeMap;
+
 use crate::shared::model::{
-    Activity, Bench, Failure, Metric, Run, Trace, WorkKey, Workload, WorkloadKind,
+    Activity, Bench, Failure, Metric, Run, Trace, WorkFile, WorkKey, Workload, WorkloadKind,
 };
 use crate::stream_processor::applications::{self, Entry, ProgramEntry, ProgramFailure, Size};
 use crate::stream_processor::cost::power;
-use crate::stream_processor::execute::execute;
+use crate::stream_processor::execute::{Arguments, Scratchpads, execute};
 use crate::stream_processor::failure::ModelError;
+use crate::stream_processor::kernel::Kernel;
 use crate::stream_processor::machine::Machine;
 use crate::stream_processor::schedule::Schedule;
 use crate::stream_processor::stream::{self, Outcome, Program, Task, Unit};
+
+mod kernel_file;
+
+/// A kernel that a user wrote.
+pub(super) const KERNEL_FILE: WorkloadKind = WorkloadKind {
+    name: "kernel file",
+    kind: "kernel",
+    about: "a kernel from a file",
+    source: "",
+    keys: &[],
+};
 
 /// The packets of a program.
 const PACKETS: [WorkKey; 4] = [
@@ -51,6 +65,9 @@ pub(super) fn kinds() -> Vec<WorkloadKind> {
 /// Runs a program or a kernel.
 pub(super) fn run(bench: &Bench, workload: &Workload) -> Result<Run, Failure> {
     let machine = Machine::of(&bench.parameters(&[])?)?;
+    if let Some(file) = workload.file() {
+        return run_kernel_file(file, &machine);
+    }
     let name = workload.kind().name;
     match (applications::program(name), applications::kernel(name)) {
         (Some(entry), _) => run_program(&entry, bench, &machine, workload),
@@ -88,9 +105,13 @@ fn run_program(
         .input(&key, || (entry.build)(machine.clusters, &size))
         .map_err(|error: ProgramFailure| ModelError::from(error))?;
     let whole = stream::run(&program, machine).map_err(ModelError::from)?;
+    let measured = whole.measured();
+    let mut metrics = metrics(entry, machine, &size, &measured);
+    metrics.extend(of_kernels(&program, &whole, &measured));
     Ok(Run {
-        metrics: metrics(entry, machine, &size, &whole.measured()),
+        metrics,
         trace: trace(&program, machine, &whole),
+        outputs: Vec::new(),
     })
 }
 
@@ -198,6 +219,38 @@ fn metrics(entry: &ProgramEntry, machine: &Machine, size: &Size, played: &Outcom
     metrics
 }
 
+/// Cycles and calls of each kernel in the span that is measured.
+fn of_kernels(program: &Program, whole: &Outcome, measured: &Outcome) -> Vec<Metric> {
+    let begins = whole.barriers.first().map_or(0.0, |first| first.cycles);
+    let ends = begins + measured.cycles;
+    let mut of_kernels: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
+    for (kernel, cycles) in program.kernels().iter().zip(&measured.by_kernel) {
+        of_kernels.entry(kernel.name()).or_default().0 += cycles;
+    }
+    for activity in &whole.activities {
+        if let Task::Kernel(number) = activity.task
+            && activity.begins >= begins
+            && activity.ends <= ends
+        {
+            let name = program.kernels()[number].name();
+            of_kernels.entry(name).or_default().1 += 1;
+        }
+    }
+    of_kernels.retain(|_, (cycles, _)| *cycles > 0.0);
+    let metrics = of_kernels.into_iter().flat_map(|(name, (cycles, calls))| {
+        let calls = f64::from(calls);
+        [
+            ("cycles", "time", cycles, "cycles"),
+            ("calls", "calls", calls, ""),
+        ]
+        .map(|(key, what, value, unit)| {
+            let key = format!("kernel_{key}.{name}");
+            Metric::new(key, format!("{what} of kernel {name}"), value, unit)
+        })
+    });
+    metrics.collect()
+}
+
 fn trace(program: &Program, machine: &Machine, played: &Outcome) -> Trace {
     let mut units: Vec<Unit> = played.activities.iter().map(|it| it.unit).collect();
     let mut tasks: Vec<Task> = played.activities.iter().map(|it| it.task).collect();
@@ -242,15 +295,42 @@ fn trace(program: &Program, machine: &Machine, played: &Outcome) -> Trace {
     }
 }
 
-/// The schedule is replayed on example streams, and its outputs are compared
-/// with the executor's.
+/// A kernel of the applications, with example streams.
 fn run_kernel(entry: &Entry, machine: &Machine) -> Result<Run, Failure> {
     let kernel = (entry.build)(machine.clusters).map_err(ModelError::from)?;
-    let schedule = Schedule::of(&kernel, machine).map_err(ModelError::from)?;
     let (given, pads) = entry.example(&kernel, machine.clusters);
+    let records = entry.records * machine.clusters;
+    let words = given.inputs.iter().map(Vec::len).sum();
+    Ok(replay(&kernel, machine, [records, words], &given, &pads)?.0)
+}
+
+fn run_kernel_file(file: &WorkFile, machine: &Machine) -> Result<Run, Failure> {
+    let call = kernel_file::call(file, machine.clusters)?;
+    let (run, streams) = replay(
+        &call.kernel,
+        machine,
+        [call.records, call.words],
+        &call.arguments,
+        &call.pads,
+    )?;
+    Ok(Run {
+        outputs: call.outputs(streams),
+        ..run
+    })
+}
+
+/// The schedule is replayed on some records and words, and its outputs are compared with the executor's.
+fn replay(
+    kernel: &Kernel,
+    machine: &Machine,
+    [records, words]: [usize; 2],
+    given: &Arguments,
+    pads: &Scratchpads,
+) -> Result<(Run, Vec<Vec<u32>>), Failure> {
+    let schedule = Schedule::of(kernel, machine).map_err(ModelError::from)?;
     let failed = |error: &dyn std::fmt::Display| Failure::Run(error.to_string());
     let expected = execute(
-        &kernel,
+        kernel,
         machine.clusters,
         &mut given.clone(),
         &mut pads.clone(),
@@ -259,22 +339,23 @@ fn run_kernel(entry: &Entry, machine: &Machine) -> Result<Run, Failure> {
     let (found, cycles) = schedule
         .replay(&mut given.clone(), &mut pads.clone())
         .map_err(|error| failed(&error))?;
+    let name = kernel.name();
     if found != expected {
         return Err(Failure::Run(format!(
-            "kernel {}: the replayed schedule and the executor compute different outputs",
-            entry.name
+            "kernel {name}: the replayed schedule and the executor compute different outputs"
         )));
     }
     let cycles = cycles as f64;
-    let records = (entry.records * machine.clusters) as f64;
-    let words: usize = found.iter().map(Vec::len).sum();
+    let records = records as f64;
+    let words_out: usize = found.iter().map(Vec::len).sum();
     let instructions = f64::from(schedule.instructions());
+    let gbit_per_s = 32.0 * words as f64 / cycles * machine.clock_mhz / 1000.0;
     let metrics = [
         ("cycles", "time of a call", cycles, "cycles"),
         (
             "cycles_per_record",
             "time of a record",
-            cycles / records,
+            cycles / records.max(1.0),
             "cycles",
         ),
         ("records", "records of each input stream", records, ""),
@@ -284,16 +365,22 @@ fn run_kernel(entry: &Entry, machine: &Machine) -> Result<Run, Failure> {
             instructions,
             "",
         ),
-        ("output_words", "words written", words as f64, ""),
+        (
+            "input_gbit_per_s",
+            "throughput of input streams",
+            gbit_per_s,
+            "Gbit/s",
+        ),
+        ("output_words", "words written", words_out as f64, ""),
     ];
-    Ok(Run {
+    let run = Run {
         metrics: metrics
             .into_iter()
             .map(|(key, name, value, unit)| Metric::new(key, name, value, unit))
             .collect(),
         trace: Trace {
             units: vec!["clusters".to_owned()],
-            names: vec![entry.name.to_owned()],
+            names: vec![name.to_owned()],
             activities: vec![Activity {
                 unit: 0,
                 name: 0,
@@ -301,5 +388,7 @@ fn run_kernel(entry: &Entry, machine: &Machine) -> Result<Run, Failure> {
                 length_ns: cycles * 1000.0 / machine.clock_mhz,
             }],
         },
-    })
+        outputs: Vec::new(),
+    };
+    Ok((run, found))
 }

@@ -500,3 +500,151 @@ fn what_is_wrong_is_said_in_one_line() {
         lab(arguments).failed(2, &[says]);
     }
 }
+
+#[test]
+fn a_kernel_file_runs_on_records_and_packets_and_is_compared() {
+    let folder = Folder::new();
+    let kernel = folder.name("sums.kernel");
+    let text = "kernel sums\ninput in 2\noutput out 1\nscalar more\n\
+                loop over in {\n a, b = read in\n write out (a + b + more)\n}\n";
+    std::fs::write(&kernel, text).expect("a file");
+    let [records, expected, other, found, capture] =
+        ["in.csv", "out.csv", "other.csv", "found.csv", "in.pcapng"].map(|name| folder.name(name));
+    std::fs::write(&records, "# two words\n1,2\n0xff,1\n").expect("a file");
+    std::fs::write(&expected, "10\n263\n").expect("a file");
+    std::fs::write(&other, "10\n264\n").expect("a file");
+    let run = |more: &[&str]| {
+        let input = format!("in={records}");
+        let start = ["run", &kernel, "--input", &input, "--input", "more=7"];
+        lab([&start[..], more].concat())
+    };
+    let [found_at, expected_at, other_at] =
+        [&found, &expected, &other].map(|path| format!("out={path}"));
+    let ran = run(&[
+        "--output",
+        &found_at,
+        "--expect",
+        &expected_at,
+        "--json",
+        "-",
+    ])
+    .done();
+    let row = ran.json()["rows"][0].take();
+    // Six records more fill the eight clusters; their sums are not in the output.
+    assert_eq!(row["records"], 2.0);
+    assert_eq!(row["output_words"], 8.0);
+    let written = std::fs::read_to_string(&found).expect("a file");
+    assert_eq!(written, "0x0000000a\n0x00000107\n");
+
+    let reason = format!("out: record 2 is [107], and {other} has [108]");
+    run(&["--expect", &other_at]).failed(1, &[&reason]);
+
+    let packets = [
+        [1u8, 0, 0, 0, 2, 0, 0, 0, 9],
+        [255, 255, 255, 255, 3, 0, 0, 0, 9],
+    ];
+    let mut writer = Writer::create(capture.as_ref(), Format::Pcap).expect("a file");
+    let raw = Interface::new(LinkType::RawIp);
+    let raw = writer.add_interface(&raw).expect("written");
+    for packet in &packets {
+        let written = writer.write(raw, 1, packet.len() as u32, packet);
+        written.expect("written");
+    }
+    writer.finish().expect("written");
+    let input = format!("in={capture}");
+    lab(["run", &kernel, "--input", &input, "--output", &found_at]).done();
+    let written = std::fs::read_to_string(&found).expect("a file");
+    assert_eq!(written, "0x00000003\n0x00000002\n");
+
+    let swept = ["sweep", &kernel, "--over", "clusters=4,8", "--json", "-"];
+    assert_eq!(
+        lab(swept).done().json()["rows"].as_array().map(Vec::len),
+        Some(2)
+    );
+    let scheduled = lab(["schedule", &kernel]).done().stdout;
+    assert!(String::from_utf8_lossy(&scheduled).contains("sums on imagine"));
+}
+
+#[test]
+fn errors_of_kernel_files_name_file_and_place() {
+    let folder = Folder::new();
+    let kernel = folder.name("wrong.kernel");
+    let good = "kernel k\ninput in 1\noutput out 1\narray t 4\n\
+                loop over in {\n a = read in\n write out (t[a])\n}\n";
+    let records = folder.name("in.csv");
+    let fails = |text: &str, csv: &str, more: &[&str], code, expected: &str| {
+        std::fs::write(&kernel, text).expect("a file");
+        std::fs::write(&records, csv).expect("a file");
+        let said = lab([&["run", kernel.as_str()][..], more].concat());
+        said.failed(code, &[expected]);
+    };
+    let given = format!("in={records}");
+    let given = ["--input", given.as_str()];
+    fails(
+        "kernel k\nx = y\n",
+        "",
+        &[],
+        2,
+        &format!("{kernel}:2:5: nothing is called y here"),
+    );
+    fails(
+        good,
+        "4\n",
+        &given,
+        1,
+        "line 7, column 13, scratch_read: index 4 is outside array t",
+    );
+    fails(
+        good,
+        "1\n2,3\n",
+        &given,
+        2,
+        "input in: record 2 has 2 words, not 1",
+    );
+    fails(
+        good,
+        "1\n2x\n",
+        &given,
+        2,
+        &format!("{records}:2:1: \"2x\" is no number"),
+    );
+    fails(
+        good,
+        "",
+        &["--input", "in=7"],
+        2,
+        "input in: it takes records, not a number",
+    );
+    fails(
+        good,
+        "",
+        &["--input", "no=7"],
+        2,
+        "input no: the kernel declares no input of this name",
+    );
+    fails(
+        good,
+        "0\n",
+        &[given[0], given[1], "--output", "in=x.csv"],
+        2,
+        "the run has no output of the name in",
+    );
+    fails(good, "0\n", &["--input", "in=no.pcap"], 2, "no.pcap");
+    let built_in = lab(["run", "aes-core", "--input", "in=7"]);
+    built_in.failed(2, &["only kernel files take inputs"]);
+}
+
+#[test]
+fn a_trace_is_a_drawing_or_a_document() {
+    let folder = Folder::new();
+    let [drawing, document] = ["trace.svg", "trace.json"].map(|name| folder.name(name));
+    for trace in [&drawing, &document] {
+        lab(["run", "aes", "--set", "work.packets=2", "--trace", trace]).done();
+    }
+    let svg = std::fs::read_to_string(drawing).expect("a file");
+    let events = json_file(document.as_ref())["traceEvents"].take();
+    let activities = events.as_array().expect("events").iter();
+    let activities = activities.filter(|event| event["ph"] == "X").count();
+    assert_eq!(svg.matches("<g><title>").count(), activities);
+    assert!(svg.contains(">clusters</text>") && svg.ends_with("</svg>\n"));
+}

@@ -79,11 +79,21 @@ pub struct MachineChoice {
     pub changes: Vec<String>,
 }
 
+/// What a kernel of a file is given.
+#[derive(Args, Debug)]
+pub struct Inputs {
+    /// What an input of a kernel file is given: a number for a scalar; a CSV file with a
+    /// record in each row, or a capture with a record in each packet, for a stream or an
+    /// array. May be given several times. Inputs that are not given have example words.
+    #[arg(long = "input", value_name = "NAME=VALUE")]
+    pub inputs: Vec<String>,
+}
+
 /// Schedule a kernel and print cycles, bounds, occupancy and microcode of each
 /// block.
 #[derive(Args, Debug)]
 pub struct Schedule {
-    /// The kernel, by a name that `weir-lab list` prints.
+    /// The kernel, by a name that `weir-lab list` prints, or a file NAME.kernel.
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
     #[command(flatten)]
@@ -107,13 +117,25 @@ pub struct Schedule {
 /// the parameters of workloads, and `--set work.packets=8` sets one.
 #[derive(Args, Debug)]
 pub struct Run {
-    /// The program or kernel, by a name that `weir-lab list` prints.
+    /// The program or kernel, by a name that `weir-lab list` prints, or a file
+    /// NAME.kernel.
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Write what each unit of the machine did, and when, to this file, as a Chrome
-    /// trace (JSON) for ui.perfetto.dev or chrome://tracing.
+    /// Write what each unit of the machine did, and when, to this file: a drawing if its
+    /// name ends with .svg, otherwise a Chrome trace (JSON) for ui.perfetto.dev or
+    /// chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Write an output stream of a kernel file to a CSV file, a record in each row; may
+    /// be given several times.
+    #[arg(long = "output", value_name = "NAME=FILE")]
+    pub outputs: Vec<String>,
+    /// Compare an output stream of a kernel file with a CSV file; exit status 1 if they
+    /// differ. May be given several times.
+    #[arg(long = "expect", value_name = "NAME=FILE")]
+    pub expected: Vec<String>,
+    #[command(flatten)]
+    pub inputs: Inputs,
     #[command(flatten)]
     pub machine: MachineChoice,
     #[command(flatten)]
@@ -123,9 +145,12 @@ pub struct Run {
 /// Run a program or a kernel for every combination of parameter values.
 #[derive(Args, Debug)]
 pub struct Sweep {
-    /// The program or kernel, by a name that `weir-lab list` prints.
+    /// The program or kernel, by a name that `weir-lab list` prints, or a file
+    /// NAME.kernel.
     #[arg(value_name = "NAME")]
     pub name: String,
+    #[command(flatten)]
+    pub inputs: Inputs,
     /// A parameter and its values, for example cluster.adders=3,4,6 or
     /// host.bus_mhz=50..400:50; may be given several times. Parameters are those
     /// of the machine and of the workload.

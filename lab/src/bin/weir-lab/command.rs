@@ -12,10 +12,11 @@ use weir_lab::stream_processor::machine::{BUILT_IN, Machine};
 
 use results::Results;
 
-use crate::cli::{Cli, Command, List, MachineChoice};
+use crate::cli::{Cli, Command, Inputs, List, MachineChoice};
 
 mod cost;
 mod experiment;
+mod files;
 mod lengths;
 mod reproduce;
 mod results;
@@ -48,35 +49,43 @@ fn machine(choice: &MachineChoice) -> Outcome<Machine> {
     Machine::load(name, &changes).map_err(Failure::usage)
 }
 
-/// The workload of that name with the settings of the command line, its model, and
-/// the machine that it runs on.
+/// The workload of that name, or of that file, with the settings of the command line,
+/// its model, and the machine that it runs on.
 fn workload(
     name: &str,
     choice: &MachineChoice,
+    inputs: &Inputs,
 ) -> Outcome<(&'static dyn Model, Parameters, Workload)> {
     let kind_of = |model: &'static dyn Model| {
         let mut kinds = model.workloads().into_iter();
-        kinds.find(|kind| kind.name == name)
+        let of_file = (model.file_kind()).filter(|(_, ending)| name.ends_with(ending));
+        (kinds.find(|kind| kind.name == name)).or(of_file.map(|(kind, _)| kind))
     };
     let found = weir_lab::models().into_iter().find_map(|model| {
         let (machine, _) = model.machines().first()?;
-        Some((*machine, kind_of(model)?))
+        kind_of(model).map(|_| *machine)
     });
-    let (default, kind) = found.ok_or_else(|| unknown("program or kernel", name))?;
+    let default = found.ok_or_else(|| unknown("program or kernel", name))?;
     let (model, machine) = parameters(choice.machine.as_deref().unwrap_or(default))?;
-    if kind_of(model).is_none() {
+    let Some(kind) = kind_of(model) else {
         return Err(Failure::usage(anyhow!(
             "{name} does not run on {}, a machine of the model {}",
             machine.name(),
             model.name()
         )));
-    }
+    };
     let (of_work, of_machine): (Vec<_>, Vec<_>) = assignments(&choice.changes)?
         .into_iter()
         .partition(|(key, _)| key.starts_with(WORK_PREFIX));
     let machine = machine.with(&of_machine).map_err(Failure::usage)?;
     model.check(&machine).map_err(Failure::usage)?;
-    let workload = Workload::new(kind).with(&of_work).map_err(failure)?;
+    let workload = if kind.name == name {
+        files::no_inputs(name, &inputs.inputs)?;
+        Workload::new(kind)
+    } else {
+        Workload::of_file(kind, files::work_file(name, &inputs.inputs)?)
+    };
+    let workload = workload.with(&of_work).map_err(failure)?;
     Ok((model, machine, workload))
 }
 

@@ -55,6 +55,17 @@ pub struct Trace {
     pub activities: Vec<Activity>,
 }
 
+/// What a run computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Its name.
+    pub name: String,
+    /// Words of a record.
+    pub record_words: usize,
+    /// Its words.
+    pub words: Vec<u32>,
+}
+
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
@@ -63,6 +74,8 @@ pub struct Run {
     pub metrics: Vec<Metric>,
     /// The trace.
     pub trace: Trace,
+    /// What it computed, if the workload is one that a user wrote.
+    pub outputs: Vec<Output>,
 }
 
 impl Run {
@@ -76,10 +89,10 @@ impl Run {
 /// A number as text, with as many digits as tables need.
 pub fn digits(value: f64) -> String {
     match value.abs() {
-        0.0 => "0".to_owned(),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
         size if size < 1e-3 => format!("{value:.2e}"),
         size if size < 10.0 => format!("{value:.3}"),
-        size if size < 1000.0 && value.fract() != 0.0 => format!("{value:.1}"),
+        size if size < 1000.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
     }
 }

@@ -1,5 +1,8 @@
 //! What a model runs, and the parameters of that.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use super::failure::Failure;
 
 /// What the keys of workloads begin with; machines have none that do.
@@ -56,19 +59,64 @@ pub struct WorkloadKind {
     pub keys: &'static [WorkKey],
 }
 
+/// A workload that a user wrote, and what it works on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkFile {
+    /// What errors and tables call it.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// What it is given, by the names that it declares.
+    pub inputs: BTreeMap<String, Input>,
+}
+
+/// What a name of a [`WorkFile`] is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A number.
+    Number(u32),
+    /// Records of words.
+    Records(Vec<Vec<u32>>),
+    /// The bytes of packets.
+    Packets(Vec<Vec<u8>>),
+}
+
 /// A workload with values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     kind: WorkloadKind,
     /// In the order of the kind's keys.
     values: Vec<f64>,
+    file: Option<Arc<WorkFile>>,
 }
 
 impl Workload {
     /// A workload with its default values.
     pub fn new(kind: WorkloadKind) -> Workload {
         let values = kind.keys.iter().map(|key| key.default).collect();
-        Workload { kind, values }
+        Workload {
+            kind,
+            values,
+            file: None,
+        }
+    }
+
+    /// A workload of a kind that is read from files.
+    pub fn of_file(kind: WorkloadKind, file: WorkFile) -> Workload {
+        Workload {
+            file: Some(Arc::new(file)),
+            ..Workload::new(kind)
+        }
+    }
+
+    /// The name of its file, otherwise of its kind.
+    pub fn name(&self) -> &str {
+        self.file.as_ref().map_or(self.kind.name, |file| &file.name)
+    }
+
+    /// What was read from a file.
+    pub fn file(&self) -> Option<&WorkFile> {
+        self.file.as_deref()
     }
 
     /// What it is.

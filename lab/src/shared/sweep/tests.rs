@@ -60,6 +60,7 @@ impl Model for Sum {
         Ok(Run {
             metrics: vec![Metric::new("sum", "the sum", sum, "")],
             trace: Trace::default(),
+            outputs: Vec::new(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Building a kernel: declarations, scopes, and what can be wrong.
 
 use std::collections::HashMap;
+use std::panic::Location;
 
 use super::{
     Array, ArrayId, Block, IndexedId, InputId, Kernel, Node, Op, Opcode, OutputId, Place,
@@ -100,6 +101,8 @@ pub struct Builder {
     known: HashMap<Opcode, Value>,
     constants: HashMap<Value, u32>,
     error: Option<BuildError>,
+    /// Where in a text the next operations are written; none in code.
+    text: Option<Place>,
 }
 
 impl Builder {
@@ -124,7 +127,37 @@ impl Builder {
             known: HashMap::new(),
             constants: HashMap::new(),
             error: None,
+            text: None,
         }
+    }
+
+    /// The place in a text of the operations that follow.
+    pub(super) fn set_place(&mut self, place: Place) {
+        self.text = Some(place);
+    }
+
+    #[track_caller]
+    pub(super) fn place(&self) -> Place {
+        let location = Location::caller();
+        self.text.unwrap_or(Place::Code {
+            file: location.file(),
+            line: location.line(),
+        })
+    }
+
+    /// The number that a value stands for, where that is known.
+    pub(super) fn known_number(&self, value: Value) -> Option<u32> {
+        self.constants.get(&value).copied()
+    }
+
+    /// The first thing that was wrong so far.
+    pub(super) fn failure(&self) -> Option<BuildError> {
+        self.error.clone()
+    }
+
+    /// How many values the kernel names so far.
+    pub(super) fn value_count(&self) -> usize {
+        self.kernel.value_count()
     }
 
     /// An input stream whose records have `record_words` words.
@@ -226,7 +259,7 @@ impl Builder {
 
     #[track_caller]
     pub(super) fn fail(&mut self, cause: Cause) {
-        let place = Place::here();
+        let place = self.place();
         if self.error.is_none() {
             self.error = Some(BuildError {
                 kernel: self.kernel.name.clone(),
@@ -288,11 +321,12 @@ impl Builder {
     ) -> Vec<Value> {
         self.check(code.name(), args, takes);
         let results: Vec<Value> = gives.iter().map(|&of| self.new_value(of)).collect();
+        let place = self.place();
         let op = Op {
             code,
             args: args.to_vec(),
             results: results.clone(),
-            place: Place::here(),
+            place,
         };
         if let Some(body) = self.bodies.last_mut() {
             match body.last_mut() {
@@ -311,11 +345,12 @@ impl Builder {
         }
         let value = self.new_value(Type::Word);
         self.scopes[value.index()] = 0;
+        let place = self.place();
         self.broadcasts.push(Op {
             code,
             args: Vec::new(),
             results: vec![value],
-            place: Place::here(),
+            place,
         });
         self.known.insert(code, value);
         if let Opcode::Constant(word) = code {
@@ -328,7 +363,7 @@ impl Builder {
     #[track_caller]
     pub(super) fn check_index(&mut self, array: ArrayId, index: Value, offset: u32) {
         let Array { name, words, .. } = &self.kernel.arrays[array.index()];
-        let index = u64::from(self.constants.get(&index).copied().unwrap_or(0)) + u64::from(offset);
+        let index = u64::from(self.known_number(index).unwrap_or(0)) + u64::from(offset);
         if index >= u64::from(*words) {
             let cause = Cause::Index {
                 array: name.clone(),

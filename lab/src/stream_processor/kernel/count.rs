@@ -87,7 +87,8 @@ impl Reads {
                 Node::Block(block) => {
                     for op in &block.ops {
                         if let Opcode::Input { stream, word: 0 } = op.code {
-                            self.taken[stream.index()] += times;
+                            let taken = &mut self.taken[stream.index()];
+                            *taken = taken.saturating_add(times);
                         }
                     }
                 }
@@ -104,7 +105,7 @@ impl Reads {
                             left / u64::from(per_iteration)
                         }
                     };
-                    self.nodes(&looped.body, times * trips);
+                    self.nodes(&looped.body, times.saturating_mul(trips));
                 }
             }
         }

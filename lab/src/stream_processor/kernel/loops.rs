@@ -1,7 +1,7 @@
 //! Loops of the builder.
 
 use super::build::{CLOSED, Cause};
-use super::{Builder, Carried, InputId, Loop, Node, Place, ScalarId, Trip, Type, Value};
+use super::{Builder, Carried, InputId, Loop, Node, ScalarId, Trip, Type, Value};
 
 /// What a loop runs over, and how it is to be compiled.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ impl Builder {
         carried: &[Value],
         body: impl FnOnce(&mut Builder, &[Value]) -> Vec<Value>,
     ) -> Vec<Value> {
-        let place = Place::here();
+        let place = self.place();
         self.check("loop", carried, &vec![Type::Word; carried.len()]);
         self.check_trip(&over);
 

@@ -1,15 +1,17 @@
 //! `weir-lab run`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use weir_console::{Outcome, table};
-use weir_lab::shared::model::{Bench, Effort, Metric, Trace, digits};
+use weir_lab::shared::model::{Bench, Effort, Metric, Output, Trace, digits};
+use weir_lab::shared::report::{Bar, Timeline};
 
 use super::results::Results;
-use super::{failure, workload};
+use super::{failure, files, workload};
 use crate::cli;
 
 /// A run as scripts see it.
@@ -30,12 +32,14 @@ pub(super) fn by_key(metrics: &[Metric]) -> BTreeMap<&str, f64> {
 }
 
 pub fn run(arguments: &cli::Run) -> Outcome<ExitCode> {
-    let (model, machine, workload) = workload(&arguments.name, &arguments.machine)?;
+    let (model, machine, workload) =
+        workload(&arguments.name, &arguments.machine, &arguments.inputs)?;
     let results = Results::with_file(&arguments.places, arguments.trace.as_deref())?;
     let bench = Bench::new(machine.clone(), &[], Effort::Full);
     let run = model.run(&bench, &workload).map_err(failure)?;
+    files::write_and_compare(&run.outputs, &arguments.outputs, &arguments.expected)?;
     let row = JsonRow {
-        name: workload.kind().name,
+        name: workload.name(),
         machine: machine.name(),
         set: workload.iter().collect(),
         metrics: by_key(&run.metrics),
@@ -52,10 +56,58 @@ pub fn run(arguments: &cli::Run) -> Outcome<ExitCode> {
                 .chain(metrics)
                 .map(|(name, value, unit)| vec![name.to_owned(), value, unit.to_owned()]);
             let title = format!("{} on {}", row.name, row.machine);
-            table::wrapped(&title, &[], &[1], rows.collect())
+            let table = table::wrapped(&title, &[], &[1], rows.collect());
+            table + &beginnings(&run.outputs)
         },
-        || Ok(chrome_trace(&run.trace).to_string()),
+        || {
+            let is_drawing = (arguments.trace.as_deref().and_then(Path::extension))
+                .is_some_and(|extension| extension == "svg");
+            Ok(if is_drawing {
+                drawing(&format!("{} on {}", row.name, row.machine), &run.trace)
+            } else {
+                chrome_trace(&run.trace).to_string()
+            })
+        },
     )
+}
+
+/// The first records of each output.
+fn beginnings(outputs: &[Output]) -> String {
+    const RECORDS: usize = 8;
+    const WORDS: usize = 8;
+    let tables = outputs.iter().map(|output| {
+        let records = output.words.len() / output.record_words;
+        let rows = (0..).zip(output.words.chunks(output.record_words));
+        let rows = rows.take(RECORDS).map(|(number, record)| {
+            let words = record.iter().take(WORDS);
+            let mut words: Vec<String> = words.map(|word| format!("{word:08x}")).collect();
+            if record.len() > WORDS {
+                words.push("…".to_owned());
+            }
+            vec![number.to_string(), words.join(" ")]
+        });
+        let shown = records.min(RECORDS);
+        let title = format!("output {}: {shown} of {records} records", output.name);
+        table::wrapped(&title, &["record", "words"], &[0], rows.collect())
+    });
+    tables.collect()
+}
+
+/// The trace as a picture.
+fn drawing(title: &str, trace: &Trace) -> String {
+    let bars = trace.activities.iter().map(|activity| Bar {
+        lane: activity.unit,
+        name: activity.name,
+        begins_ns: activity.begins_ns,
+        length_ns: activity.length_ns,
+    });
+    let timeline = Timeline {
+        title,
+        lanes: &trace.units,
+        names: &trace.names,
+        bars: bars.collect(),
+    };
+    timeline.svg()
 }
 
 /// The trace in the format of Chrome's tracing, whose times are microseconds.

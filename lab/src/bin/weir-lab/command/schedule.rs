@@ -6,10 +6,12 @@ use anyhow::anyhow;
 use serde::Serialize;
 use weir_console::{Failure, Outcome, output, table};
 use weir_lab::stream_processor::applications;
+use weir_lab::stream_processor::kernel::{Kernel, text};
+use weir_lab::stream_processor::machine::Machine;
 use weir_lab::stream_processor::schedule::{NotPipelined, Schedule};
 
 use super::results::Results;
-use super::{machine, unknown};
+use super::{files, machine, unknown};
 use crate::cli;
 
 /// A block of a schedule.
@@ -37,17 +39,9 @@ struct BlockRow {
 }
 
 pub fn schedule(arguments: &cli::Schedule) -> Outcome<ExitCode> {
-    let name = &arguments.kernel;
-    let entry = applications::kernel(name).ok_or_else(|| match applications::program(name) {
-        Some(_) => Failure::usage(anyhow!(
-            "{name} is a program, and only kernels are scheduled: `weir-lab list` prints \
-             all kernels, `weir-lab run {name}` runs the program"
-        )),
-        None => unknown("kernel", name),
-    })?;
     let machine = machine(&arguments.machine)?;
+    let kernel = kernel(&arguments.kernel, &machine)?;
     let results = Results::asked_for(&arguments.places)?;
-    let kernel = (entry.build)(machine.clusters).map_err(Failure::running)?;
     let schedule = Schedule::of(&kernel, &machine).map_err(Failure::usage)?;
     if let Some(path) = &arguments.svg {
         output::Document::create(path)?.write_bytes(schedule.svg().as_bytes())?;
@@ -80,6 +74,24 @@ pub fn schedule(arguments: &cli::Schedule) -> Outcome<ExitCode> {
     let listing = arguments.listing.then(|| format!("{kernel}\n"));
     results.show(&rows, || {
         listing.unwrap_or_default() + &tables(&rows, &schedule)
+    })
+}
+
+/// The kernel of that name, or of that file.
+fn kernel(name: &str, machine: &Machine) -> Outcome<Kernel> {
+    if let Some(entry) = applications::kernel(name) {
+        return (entry.build)(machine.clusters).map_err(Failure::running);
+    }
+    if name.ends_with(text::ENDING) {
+        let file = files::work_file(name, &[])?;
+        return text::parse(&file.text).map_err(|error| Failure::usage(anyhow!("{name}:{error}")));
+    }
+    Err(match applications::program(name) {
+        Some(_) => Failure::usage(anyhow!(
+            "{name} is a program, and only kernels are scheduled: `weir-lab list` prints \
+             all kernels, `weir-lab run {name}` runs the program"
+        )),
+        None => unknown("kernel", name),
     })
 }
 

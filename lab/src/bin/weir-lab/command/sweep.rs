@@ -40,7 +40,8 @@ struct JsonRow<'a> {
 }
 
 pub fn sweep(arguments: &cli::Sweep) -> Outcome<ExitCode> {
-    let (model, machine, workload) = workload(&arguments.name, &arguments.machine)?;
+    let (model, machine, workload) =
+        workload(&arguments.name, &arguments.machine, &arguments.inputs)?;
     let axes: Vec<Axis> = arguments
         .over
         .iter()
@@ -79,7 +80,7 @@ pub fn sweep(arguments: &cli::Sweep) -> Outcome<ExitCode> {
         })
         .collect();
 
-    let title = format!("{} on {}", workload.kind().name, machine.name());
+    let title = format!("{} on {}", workload.name(), machine.name());
     let ran = rows.iter().find_map(|row| row.run.as_deref().ok());
     let shown: Vec<&Metric> = ran.unwrap_or_default().iter().take(SHOWN).collect();
     let keys = axes.iter().map(|axis| axis.key.as_str());
