@@ -55,6 +55,13 @@ pub trait Model: Sync {
     /// [`reproduce`](super::reproduce)). A model without any has an empty table.
     fn published(&self) -> &'static str;
 
+    /// The values of all rows when machine and kernels were frozen, in the columns id and
+    /// values, computed as in a full run; none where they never were. Later changes of
+    /// the model are seen beside them.
+    fn frozen(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The computation of each published value.
     fn entries(&self) -> Vec<&'static Entry>;
 

@@ -34,6 +34,24 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
+/// The rows of a model with those ids, or all of them, as they were when the model was
+/// frozen, judged as today's are. A row that came later is not among them.
+///
+/// # Errors
+/// A table without a registry.
+pub fn frozen(model: &dyn Model, ids: &[String]) -> Result<Vec<Row>, ReproduceError> {
+    let table = registry(published(model.published())?, &model.entries())?;
+    let known = check::values_by_id(model.frozen().unwrap_or_default());
+    let rows = table.into_iter().filter_map(|(published, entry)| {
+        let (_, values) = known.iter().find(|(id, _)| *id == published.id)?;
+        let is_asked_for = ids.is_empty() || ids.contains(&published.id);
+        let values: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
+        let values = values.filter(|values| !values.is_empty());
+        is_asked_for.then(|| compare::judged(published, entry, values))
+    });
+    Ok(rows.collect())
+}
+
 /// The rows of a model with those ids, or all of them, on a machine some of whose
 /// parameters are set to other values for all rows. `progress` receives how many
 /// are done.

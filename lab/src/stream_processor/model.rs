@@ -40,6 +40,10 @@ impl Model for StreamProcessor {
         reproduce::PUBLISHED
     }
 
+    fn frozen(&self) -> Option<&'static str> {
+        Some(reproduce::FROZEN)
+    }
+
     fn entries(&self) -> Vec<&'static Entry> {
         reproduce::entries()
     }

@@ -32,6 +32,9 @@ mod tests;
 /// The published values.
 pub(super) const PUBLISHED: &str = include_str!("reproduce/published.csv");
 
+/// The values of all rows when machine and kernels were frozen (`lab/docs/freeze.md`).
+pub(super) const FROZEN: &str = include_str!("reproduce/freeze-1.csv");
+
 /// The registry, by chapter.
 pub(super) fn entries() -> Vec<&'static Entry> {
     let chapters: [&[Entry]; 7] = [

@@ -367,11 +367,16 @@ fn replay(
         ),
         (
             "input_gbit_per_s",
-            "throughput of input streams",
+            "throughput of input streams, of the clusters alone",
             gbit_per_s,
             "Gbit/s",
         ),
-        ("output_words", "words written", words_out as f64, ""),
+        (
+            "output_words",
+            "words written, padding included",
+            words_out as f64,
+            "",
+        ),
     ];
     let run = Run {
         metrics: metrics

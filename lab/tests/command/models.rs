@@ -618,6 +618,13 @@ fn errors_of_kernel_files_name_file_and_place() {
     fails(
         good,
         "",
+        &["--input", "in=-1"],
+        2,
+        "-1 is no number of 32 bits",
+    );
+    fails(
+        good,
+        "",
         &["--input", "no=7"],
         2,
         "input no: the kernel declares no input of this name",

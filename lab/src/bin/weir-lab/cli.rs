@@ -84,7 +84,8 @@ pub struct MachineChoice {
 pub struct Inputs {
     /// What an input of a kernel file is given: a number for a scalar; a CSV file with a
     /// record in each row, or a capture with a record in each packet, for a stream or an
-    /// array. May be given several times. Inputs that are not given have example words.
+    /// array. May be given several times. Without inputs, streams and arrays have example
+    /// words, and scalars are 0.
     #[arg(long = "input", value_name = "NAME=VALUE")]
     pub inputs: Vec<String>,
 }

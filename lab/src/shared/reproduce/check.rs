@@ -13,18 +13,20 @@ pub fn golden_table(rows: &[Row]) -> String {
     table
 }
 
+/// The ids of a table of values, each with its values as they are written.
+pub(super) fn values_by_id(table: &str) -> Vec<(&str, Vec<&str>)> {
+    let lines = table.lines().skip(1).map(|line| {
+        let (id, values) = line.split_once(',').unwrap_or((line, ""));
+        (id, values.split_whitespace().collect())
+    });
+    lines.collect()
+}
+
 /// Where rows and a table of golden values differ: a line for each, which names
 /// the row. Elementary functions may differ in the last bits between platforms,
 /// so values may differ by one part in 10⁹.
 pub fn golden_differences(rows: &[Row], golden: &str) -> Vec<String> {
-    let golden: Vec<(&str, Vec<&str>)> = golden
-        .lines()
-        .skip(1)
-        .map(|line| {
-            let (id, values) = line.split_once(',').unwrap_or((line, ""));
-            (id, values.split_whitespace().collect())
-        })
-        .collect();
+    let golden = values_by_id(golden);
     let mut differences = Vec::new();
     for row in rows {
         let id = &row.published.id;

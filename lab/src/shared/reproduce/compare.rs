@@ -10,7 +10,11 @@ pub(super) fn row(
     entry: &'static Entry,
     bench: &Bench,
 ) -> Result<Row, Failure> {
-    let values = entry.values(bench)?;
+    Ok(judged(published, entry, entry.values(bench)?))
+}
+
+/// The row of some values.
+pub(super) fn judged(published: Published, entry: &'static Entry, values: Option<Vec<f64>>) -> Row {
     let mut claim = Claim::of(&published.value);
     claim
         .numbers
@@ -28,14 +32,14 @@ pub(super) fn row(
             }
         }
     };
-    Ok(Row {
+    Row {
         published,
         entry,
         modelled: values.as_deref().map(text),
         values: values.unwrap_or_default(),
         error_percent,
         verdict,
-    })
+    }
 }
 
 /// The largest relative error, in percent. A published 0 has none.

@@ -9,12 +9,13 @@ use crate::shared::parameters::{Parameters, Tag};
 use crate::shared::report::{Cell, Look, Page};
 
 /// The headings of the table of rows.
-const HEADER: [&str; 10] = [
+const HEADER: [&str; 11] = [
     "id",
     "where",
     "quantity",
     "published",
     "modelled",
+    "when frozen",
     "unit",
     "error %",
     "class",
@@ -31,6 +32,7 @@ pub fn page(
     machine: &Parameters,
     changes: &[(String, f64)],
     rows: &[Row],
+    frozen: &[Row],
 ) -> Result<String, Failure> {
     let [title, introduction] = model.title();
     let mut page = Page::new(title);
@@ -40,18 +42,28 @@ pub fn page(
          validate the model. Rows that measure one quantity count once in the column of \
          quantities, by the worst of them.",
     );
-    let of = |[some, all]: [usize; 2]| format!("{some} of {all}");
+    let of = |[some, all]: [usize; 2]| (Look::Number, format!("{some} of {all}"));
     let cells: Vec<Vec<Cell>> = tally(rows)
         .into_iter()
-        .map(|line| {
+        .zip(tally(frozen))
+        .map(|(line, then)| {
             vec![
                 (Look::Words, line.outcome.trim().to_owned()),
-                (Look::Number, of(line.rows)),
-                (Look::Number, of(line.quantities)),
+                of(line.rows),
+                of(line.quantities),
+                of(then.rows),
+                of(then.quantities),
             ]
         })
         .collect();
-    page.table(&["outcome", "rows", "quantities"], &cells);
+    let header = [
+        "outcome",
+        "rows",
+        "quantities",
+        "rows when frozen",
+        "quantities when frozen",
+    ];
+    page.table(&header, &cells);
 
     page.heading("Modelled over published");
     page.text(
@@ -68,14 +80,16 @@ pub fn page(
         page.plot(&plot);
     }
     page.heading("Every row");
-    let cells: Vec<Vec<Cell>> = rows.iter().map(cells_of).collect();
+    let cells: Vec<Vec<Cell>> = rows.iter().map(|row| cells_of(row, frozen)).collect();
     page.table(&HEADER, &cells);
     parameters(&mut page, &machine.with(changes)?);
     Ok(page.finish())
 }
 
-fn cells_of(row: &Row) -> Vec<Cell> {
+fn cells_of(row: &Row, frozen: &[Row]) -> Vec<Cell> {
     let published = &row.published;
+    let then = (frozen.iter()).find(|then| then.published.id == published.id);
+    let then = then.and_then(|then| then.modelled.as_deref());
     let verdict = match row.verdict {
         Verdict::Agrees => Look::Good,
         Verdict::Differs => Look::Bad,
@@ -91,6 +105,7 @@ fn cells_of(row: &Row) -> Vec<Cell> {
         words(&format!("{} {}", published.quantity, published.conditions)),
         words(&published.value),
         words(row.modelled.as_deref().unwrap_or_default()),
+        words(then.unwrap_or_default()),
         words(&published.unit),
         (Look::Number, error.unwrap_or_default()),
         words(row.entry.class.name()),

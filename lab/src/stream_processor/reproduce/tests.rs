@@ -8,7 +8,8 @@ use crate::shared::parallel;
 use crate::shared::parameters::Parameters;
 use crate::shared::reproduce::{
     Assumption, RegistryError, ReproduceError, Row, Study, Verdict, assumptions,
-    depends_on_its_inputs, golden_differences, published, registry, reproduce, sensitivity, tally,
+    depends_on_its_inputs, frozen, golden_differences, published, registry, reproduce, sensitivity,
+    tally,
 };
 use crate::stream_processor::StreamProcessor;
 
@@ -56,6 +57,24 @@ fn a_changed_golden_value_names_its_row() {
     let longer = format!("{GOLDEN}imagine-104,1\n");
     let found = golden_differences(&ROWS, &longer);
     assert_eq!(found, ["imagine-104: there is no such row"]);
+}
+
+/// The table of lab/docs/freeze.md.
+#[test]
+fn the_values_of_the_freeze_are_on_record() {
+    let rows = frozen(&StreamProcessor, &[]).expect("rows");
+    let of = |outcome: &str| {
+        let mut lines = tally(&rows).into_iter();
+        let line = lines.find(|line| line.outcome.trim() == outcome);
+        line.map(|line| [line.rows, line.quantities])
+    };
+    assert_eq!(of("agrees"), Some([[39, 107], [29, 88]]));
+    assert_eq!(of("orderings"), Some([[3, 9], [3, 9]]));
+    let within = |percent: u32| of(&format!("simulated and predicted, within {percent} %"));
+    assert_eq!(within(15), Some([[11, 32], [5, 21]]));
+    assert_eq!(within(30), Some([[22, 32], [14, 21]]));
+    let one = frozen(&StreamProcessor, &["imagine-020".to_owned()]).expect("a row");
+    assert_eq!(one.len(), 1);
 }
 
 #[test]

@@ -27,8 +27,8 @@ pub(super) struct Call {
     filled: BTreeMap<usize, usize>,
 }
 
-/// The call of a kernel with the inputs of its file. A stream for which there is none
-/// has example words; so have arrays and indexed streams; scalars are 0.
+/// The call of a kernel with the inputs of its file. If no stream is given, all have
+/// example words; so have arrays and indexed streams without an input; scalars are 0.
 ///
 /// # Errors
 /// A text that is no kernel, an input that the kernel does not declare, and words
@@ -54,6 +54,12 @@ pub(super) fn call(file: &WorkFile, clusters: usize) -> Result<Call, Failure> {
         filled: BTreeMap::new(),
         kernel,
     };
+    let ports = || call.kernel.inputs().iter();
+    let is_given = |port: &&StreamPort| file.inputs.contains_key(&port.name);
+    if let (Some(given), Some(other)) = (ports().find(is_given), ports().find(|it| !is_given(it))) {
+        let reason = format!("{} is given, so it has to be, too", given.name);
+        return Err(wrong(&other.name, reason));
+    }
     let example = call.kernel.records_read(EXAMPLE_RECORDS as u64);
     for (place, port) in call.kernel.inputs().iter().enumerate() {
         let (words, records) = match file.inputs.get(&port.name) {

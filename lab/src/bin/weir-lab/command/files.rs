@@ -64,6 +64,12 @@ fn input(value: &str) -> Outcome<Input> {
     if let Some(number) = number(value) {
         return Ok(Input::Number(number));
     }
+    let is_like_a_number = value.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    if is_like_a_number && !Path::new(value).exists() {
+        return Err(Failure::usage(anyhow!(
+            "{value} is no number of 32 bits, as 255 or 0xff, and no file"
+        )));
+    }
     if value.ends_with(".csv") {
         return records(Path::new(value)).map(Input::Records);
     }
@@ -128,12 +134,13 @@ fn packets(path: &Path) -> Outcome<Vec<Vec<u8>>> {
     Ok(packets)
 }
 
-/// Writes output streams to files, and compares them with others.
+/// Writes output streams to files, and compares them with others. Returns what was
+/// compared, in lines.
 pub(super) fn write_and_compare(
     outputs: &[Output],
     to_write: &[String],
     expected: &[String],
-) -> Outcome<()> {
+) -> Outcome<String> {
     let of_name = |argument: &str| -> Outcome<(usize, String)> {
         let (name, path) = key_and_value(argument)?;
         let place = outputs.iter().position(|output| output.name == name);
@@ -150,11 +157,15 @@ pub(super) fn write_and_compare(
             .with_context(|| format!("cannot write {path}"))
             .map_err(Failure::Running)?;
     }
+    let mut compared = String::new();
     for argument in expected {
         let (place, path) = of_name(argument)?;
-        compare(&outputs[place], &records(Path::new(&path))?, &path)?;
+        let expected = records(Path::new(&path))?;
+        compare(&outputs[place], &expected, &path)?;
+        let (name, count) = (&outputs[place].name, expected.len());
+        compared += &format!("output {name}: {count} records as in {path}\n\n");
     }
-    Ok(())
+    Ok(compared)
 }
 
 fn csv(output: &Output) -> String {

@@ -11,7 +11,7 @@ use weir_console::{Failure, Outcome, table};
 use weir_lab::shared::model::{Effort, Model};
 use weir_lab::shared::parameters::Parameters;
 use weir_lab::shared::reproduce::{
-    ReproduceError, Row, page, published, reproduce as rows_of, tally,
+    ReproduceError, Row, frozen, page, published, reproduce as rows_of, tally,
 };
 
 use super::results::Results;
@@ -33,6 +33,9 @@ struct JsonRow<'a> {
     class: &'static str,
     published: &'a str,
     modelled: Option<&'a str>,
+    /// The value when the model was frozen, and its verdict.
+    frozen: Option<&'a str>,
+    frozen_verdict: Option<&'static str>,
     unit: &'a str,
     error_percent: Option<f64>,
     tolerance_percent: Option<f64>,
@@ -57,11 +60,12 @@ pub fn reproduce(arguments: &cli::Reproduce) -> Outcome<ExitCode> {
     })
     .map_err(failure)?;
     drop(bar);
-    let as_json: Vec<JsonRow<'_>> = rows.iter().map(json_row).collect();
+    let frozen = frozen(model, &arguments.ids).map_err(failure)?;
+    let as_json: Vec<JsonRow<'_>> = rows.iter().map(|row| json_row(row, &frozen)).collect();
     results.show_with_file(
         &as_json,
-        || tables(&rows, arguments.notes),
-        || page(model, &machine, &changes, &rows).map_err(super::failure),
+        || tables(&rows, &frozen, arguments.notes),
+        || page(model, &machine, &changes, &rows, &frozen).map_err(super::failure),
     )
 }
 
@@ -103,7 +107,14 @@ pub(super) fn effort(short: bool) -> Effort {
     if short { Effort::Short } else { Effort::Full }
 }
 
-fn json_row(row: &Row) -> JsonRow<'_> {
+/// The same row when the model was frozen.
+fn same<'a>(row: &Row, frozen: &'a [Row]) -> Option<&'a Row> {
+    let mut frozen = frozen.iter();
+    frozen.find(|then| then.published.id == row.published.id)
+}
+
+fn json_row<'a>(row: &'a Row, frozen: &'a [Row]) -> JsonRow<'a> {
+    let then = same(row, frozen);
     JsonRow {
         id: &row.published.id,
         place: &row.published.place,
@@ -114,6 +125,8 @@ fn json_row(row: &Row) -> JsonRow<'_> {
         class: row.entry.class.name(),
         published: &row.published.value,
         modelled: row.modelled.as_deref(),
+        frozen: then.and_then(|then| then.modelled.as_deref()),
+        frozen_verdict: then.map(|then| then.verdict.name()),
         unit: &row.published.unit,
         error_percent: row.error_percent,
         tolerance_percent: row.tolerance_percent(),
@@ -123,12 +136,13 @@ fn json_row(row: &Row) -> JsonRow<'_> {
     }
 }
 
-fn tables(rows: &[Row], with_notes: bool) -> String {
-    const HEADER: [&str; 6] = [
+fn tables(rows: &[Row], frozen: &[Row], with_notes: bool) -> String {
+    const HEADER: [&str; 7] = [
         "row",
         "quantity",
         "published",
         "modelled",
+        "frozen",
         "error %",
         "verdict",
     ];
@@ -136,16 +150,18 @@ fn tables(rows: &[Row], with_notes: bool) -> String {
         let published = &row.published;
         let fitted = if row.entry.fitted { ", fitted" } else { "" };
         let error = row.error_percent.map(|error| format!("{error:+.1}"));
+        let then = same(row, frozen).and_then(|then| then.modelled.as_ref());
         vec![
             published.id.clone(),
             published.quantity.clone(),
             format!("{} {}", published.value, published.unit),
             row.modelled.clone().unwrap_or_default(),
+            then.cloned().unwrap_or_default(),
             error.unwrap_or_default(),
             format!("{}{fitted}", row.verdict.name()),
         ]
     };
-    let listed = table::wrapped("", &HEADER, &[4], rows.iter().map(cells).collect());
+    let listed = table::wrapped("", &HEADER, &[5], rows.iter().map(cells).collect());
     let notes = if with_notes {
         notes(rows)
     } else {
@@ -155,10 +171,21 @@ fn tables(rows: &[Row], with_notes: bool) -> String {
     let of = |[some, all]: [usize; 2]| format!("{some} of {all}");
     let counts = tally(rows)
         .into_iter()
-        .map(|line| vec![line.outcome.to_owned(), of(line.rows), of(line.quantities)])
+        .zip(tally(frozen))
+        .map(|(line, then)| {
+            let now = [of(line.rows), of(line.quantities)];
+            let then = [of(then.rows), of(then.quantities)];
+            [vec![line.outcome.to_owned()], now.to_vec(), then.to_vec()].concat()
+        })
         .collect();
-    let header = ["outcome", "rows", "independent quantities"];
-    listed + &notes + &table::wrapped("", &header, &[1, 2], counts)
+    let header = [
+        "outcome",
+        "rows",
+        "independent quantities",
+        "rows when frozen",
+        "quantities when frozen",
+    ];
+    listed + &notes + &table::wrapped("", &header, &[1, 2, 3, 4], counts)
 }
 
 /// The notes, each after the rows that have it.

@@ -37,7 +37,7 @@ pub fn run(arguments: &cli::Run) -> Outcome<ExitCode> {
     let results = Results::with_file(&arguments.places, arguments.trace.as_deref())?;
     let bench = Bench::new(machine.clone(), &[], Effort::Full);
     let run = model.run(&bench, &workload).map_err(failure)?;
-    files::write_and_compare(&run.outputs, &arguments.outputs, &arguments.expected)?;
+    let compared = files::write_and_compare(&run.outputs, &arguments.outputs, &arguments.expected)?;
     let row = JsonRow {
         name: workload.name(),
         machine: machine.name(),
@@ -57,7 +57,7 @@ pub fn run(arguments: &cli::Run) -> Outcome<ExitCode> {
                 .map(|(name, value, unit)| vec![name.to_owned(), value, unit.to_owned()]);
             let title = format!("{} on {}", row.name, row.machine);
             let table = table::wrapped(&title, &[], &[1], rows.collect());
-            table + &beginnings(&run.outputs)
+            table + &beginnings(&run.outputs) + &compared
         },
         || {
             let is_drawing = (arguments.trace.as_deref().and_then(Path::extension))

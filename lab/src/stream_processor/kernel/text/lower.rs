@@ -1,6 +1,6 @@
 //! From the parts of a text to operations of a builder.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::super::{
     Addressing, ArrayId, Builder, IndexedId, InputId, Kernel, Opcode, OutputId, Over, Placement,
@@ -28,6 +28,7 @@ pub(super) fn lower(text: &Text) -> Result<Kernel, TextError> {
         functions: Vec::new(),
         steps: 0,
         times: 1,
+        begun: BTreeMap::new(),
     };
     let mut names = Names::new();
     for (item, at) in &text.items {
@@ -43,6 +44,10 @@ pub(super) fn lower(text: &Text) -> Result<Kernel, TextError> {
             return Err(error.into());
         }
     }
+    if let Some((stream, words)) = lowering.begun.first_key_value() {
+        let end = At { line: 1, column: 1 };
+        return Err(end.wrong(format!("a record of {stream} ends after {words} words")));
+    }
     Ok(k.finish()?)
 }
 
@@ -51,10 +56,11 @@ pub(super) fn lower(text: &Text) -> Result<Kernel, TextError> {
 enum Meaning {
     Words(Vec<Value>),
     Input(InputId, u32),
-    Output(OutputId),
+    Output(OutputId, u32),
     Array(ArrayId),
     Indexed(IndexedId),
     Scalar(ScalarId),
+    Constant(u32),
     /// A place in the list of functions.
     Function(usize),
 }
@@ -75,7 +81,8 @@ fn declare(k: &mut Builder, names: &mut Names, item: &Item, at: At) -> Result<()
         }
         Item::Output { name, record_words } => {
             limited("a record", *record_words, MOST_RECORD_WORDS)?;
-            (name, Meaning::Output(k.output(name, *record_words)))
+            let stream = k.output(name, *record_words);
+            (name, Meaning::Output(stream, *record_words))
         }
         Item::Array { name, words, unit } => {
             limited("an array", *words, MOST_ARRAY_WORDS)?;
@@ -84,6 +91,7 @@ fn declare(k: &mut Builder, names: &mut Names, item: &Item, at: At) -> Result<()
         }
         Item::Indexed(name) => (name, Meaning::Indexed(k.indexed(name))),
         Item::Scalar(name) => (name, Meaning::Scalar(k.scalar_parameter(name))),
+        Item::Constant { name, number } => (name, Meaning::Constant(*number)),
         // These declare nothing.
         Item::Function(_) | Item::Statement(_) => return Ok(()),
     };
@@ -99,6 +107,9 @@ struct Lowering<'a> {
     steps: u32,
     /// Iterations of the loops that are open, multiplied.
     times: u32,
+    /// Words that have been read or written of the records that are not complete, by
+    /// the stream's name.
+    begun: BTreeMap<String, u32>,
 }
 
 impl<'a> Lowering<'a> {
@@ -150,18 +161,25 @@ impl<'a> Lowering<'a> {
                 self.store(k, names, (name, *access), index, value, at)?;
             }
             Statement::Write {
-                stream,
+                stream: name,
                 first,
                 value,
             } => {
                 let words = self.words(k, names, value)?;
-                let Meaning::Output(stream) = meaning(names, stream, at)? else {
-                    return Err(at.wrong(format!("{stream} is no output stream")));
+                let Meaning::Output(stream, record_words) = meaning(names, name, at)? else {
+                    return Err(at.wrong(format!("{name} is no output stream")));
                 };
                 k.set_place(at.place());
                 match first {
-                    None => k.write(stream, &words),
-                    Some(first) => k.write_words(stream, *first, &words),
+                    None => {
+                        self.take_words(name, [0, record_words], record_words, at)?;
+                        k.write(stream, &words);
+                    }
+                    Some(first) => {
+                        k.write_words(stream, *first, &words);
+                        let end = first.saturating_add(words.len() as u32);
+                        self.take_words(name, [*first, end], record_words, at)?;
+                    }
                 }
             }
             Statement::Loop(looped) => self.repeat(k, names, looped, at)?,
@@ -196,6 +214,26 @@ impl<'a> Lowering<'a> {
                 Some(_) => return Err(at.wrong(format!("{name} is declared, and no variable"))),
             }
             names.insert(name.clone(), Meaning::Words(words));
+        }
+        Ok(())
+    }
+
+    /// Words of a record follow those before them.
+    fn take_words(
+        &mut self,
+        stream: &str,
+        [first, end]: [u32; 2],
+        record_words: u32,
+        at: At,
+    ) -> Result<(), TextError> {
+        let next = self.begun.remove(stream).unwrap_or(0);
+        if first != next {
+            return Err(at.wrong(format!(
+                "the words of a record go in order: the next one of {stream} is word {next}"
+            )));
+        }
+        if end < record_words {
+            self.begun.insert(stream.to_owned(), end);
         }
         Ok(())
     }
@@ -236,6 +274,11 @@ impl<'a> Lowering<'a> {
         looped: &Loop,
         at: At,
     ) -> Result<(), TextError> {
+        if let Trip::Times(times) = looped.trip
+            && times == looped.unroll
+        {
+            return self.unrolled(k, names, looped);
+        }
         let over = over(names, looped, at)?;
         let outside = self.times;
         if let Trip::Times(times) = looped.trip {
@@ -245,6 +288,7 @@ impl<'a> Lowering<'a> {
                 return Err(at.wrong(format!("loops run {times} times, at most {MOST_TIMES}")));
             }
         }
+        let begun = self.begun.clone();
         let mut assigned = Vec::new();
         assigned_names(&looped.body, &mut assigned);
         // The words of outer variables that the body assigns.
@@ -275,6 +319,14 @@ impl<'a> Lowering<'a> {
         });
         self.times = outside;
         outcome?;
+        let others = self.begun.iter().chain(&begun);
+        for (stream, _) in others {
+            if self.begun.get(stream) != begun.get(stream) {
+                return Err(at.wrong(format!(
+                    "an iteration reads or writes a part of a record of {stream}"
+                )));
+            }
+        }
         for (name, words) in &carried {
             if let Some(Meaning::Words(next)) = inner.get(*name)
                 && next.len() != words.len()
@@ -286,6 +338,23 @@ impl<'a> Lowering<'a> {
             }
         }
         rename(names, &carried, &after);
+        Ok(())
+    }
+
+    /// The body of a loop as often as it runs, in place of the loop.
+    fn unrolled(
+        &mut self,
+        k: &mut Builder,
+        names: &mut Names,
+        looped: &Loop,
+    ) -> Result<(), TextError> {
+        let outside: HashSet<String> = names.keys().cloned().collect();
+        for _ in 0..looped.unroll {
+            for (statement, at) in &looped.body {
+                self.statement(k, names, statement, *at)?;
+            }
+            names.retain(|name, _| outside.contains(name));
+        }
         Ok(())
     }
 
@@ -306,6 +375,7 @@ impl<'a> Lowering<'a> {
             Form::Name(name) => match meaning(names, name, at)? {
                 Meaning::Words(words) => words,
                 Meaning::Scalar(scalar) => vec![k.scalar(scalar)],
+                Meaning::Constant(number) => vec![k.constant(number)],
                 _ => return Err(at.wrong(format!("{name} is no value"))),
             },
             Form::Place { list, place } => {
@@ -333,6 +403,7 @@ impl<'a> Lowering<'a> {
                         record_words - 1
                     )));
                 }
+                self.take_words(stream, [first, end], record_words, at)?;
                 k.set_place(at.place());
                 k.read_words(id, first..end)
             }
@@ -503,10 +574,11 @@ fn over(names: &Names, looped: &Loop, at: At) -> Result<Over, TextError> {
         },
     };
     let over = over.unroll(limited("a loop is unrolled", looped.unroll, MOST_UNROLLED)?);
-    let over = looped
-        .label
-        .iter()
-        .fold(over, |over, label| over.label(label));
+    let label = looped.label.as_ref().or(match &looped.trip {
+        Trip::Over { stream, .. } => Some(stream),
+        Trip::Times(_) | Trip::Scalar(_) => None,
+    });
+    let over = label.iter().fold(over, |over, label| over.label(label));
     Ok(if looped.is_pipelined {
         over.pipeline()
     } else {

@@ -30,6 +30,10 @@ pub(super) enum Item {
     },
     Indexed(String),
     Scalar(String),
+    Constant {
+        name: String,
+        number: u32,
+    },
     Function(Function),
     Statement(Statement),
 }
@@ -130,7 +134,8 @@ pub(super) enum Form {
 const MOST_OPERATORS: usize = 1000;
 
 /// Words that are no names.
-const RESERVED: [&str; 15] = [
+const RESERVED: [&str; 16] = [
+    "constant",
     "kernel",
     "input",
     "output",
@@ -231,6 +236,11 @@ impl Parser {
             "scalar" => {
                 self.next += 1;
                 Item::Scalar(self.name()?)
+            }
+            "constant" => {
+                self.next += 1;
+                let (name, number) = (self.name()?, self.number()?);
+                Item::Constant { name, number }
             }
             _ => return Ok(Item::Statement(self.statement()?)),
         };

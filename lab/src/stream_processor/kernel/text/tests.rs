@@ -96,6 +96,7 @@ array copies 4 in every
 indexed lane
 scalar given
 scalar often
+constant half 0x8000_0000
 
 function both(pair, more) {
     added = pair.0 + pair.1
@@ -138,6 +139,11 @@ loop often times { i = i + i }
 write out (i)
 loop 4 times unroll 2 { i = i + 1 }
 write out (i)
+loop 3 times unroll 3 {
+    twice = i + i
+    i = twice
+}
+write out (i + half)
 ";
     let found = outputs(text, vec![vec![12, 5]], &[77, 3], 1);
     let inverted = 12 & 5 | (12 ^ !5u32);
@@ -170,6 +176,7 @@ write out (i)
         9,
         8,
         12,
+        0x8000_0060,
     ];
     assert_eq!(found, [expected.to_vec()]);
 }
@@ -219,7 +226,35 @@ fn errors_name_line_and_column() {
         ("x = read a[1..3]", "4:5: a record of a has words 0 to 1"),
         ("write a (1, 2)", "4:1: a is no output stream"),
         ("write b (1)", "4:1: a record of b has 2 words, not 1"),
-        ("write b[1] (1, 2)", "4:1: a record of b has 2 words, not 3"),
+        (
+            "write b[0] (1, 2, 3)",
+            "4:1: a record of b has 2 words, not 3",
+        ),
+        (
+            "x = read a[1..2]",
+            "4:5: the words of a record go in order: the next one of a is word 0",
+        ),
+        (
+            "x = read a[0..1]\ny = read a",
+            "5:5: the words of a record go in order: the next one of a is word 1",
+        ),
+        ("x = read a[0..1]", "1:1: a record of a ends after 1 words"),
+        (
+            "write b[1] (1)",
+            "4:1: the words of a record go in order: the next one of b is word 0",
+        ),
+        (
+            "loop over a { x = read a[0..1] }",
+            "4:1: an iteration reads or writes a part of a record of a",
+        ),
+        (
+            "loop 2 times unroll 2 { y = 1 }\nx = y",
+            "5:5: nothing is called y here",
+        ),
+        (
+            "loop over a pipelined { loop 2 times { x = 1 } }",
+            "4:1: loop a is to be pipelined, but it holds another loop",
+        ),
         ("x = (1, 2).2", "4:5: place 2 of a list of 2 words"),
         (
             "x = (1, 2) + 1",
