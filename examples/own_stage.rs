@@ -177,7 +177,7 @@ fn at_interface(name: &str) -> Result<Statistics, Box<dyn Error>> {
         println!("{} packets so far", so_far.packets());
     }
     running.stop_flag().stop();
-    Ok(running.join()?)
+    Ok(running.join()?.statistics)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

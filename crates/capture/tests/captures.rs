@@ -72,7 +72,8 @@ fn copy(from: &[&Path], to: &Path, shards: usize) -> u64 {
         .expect("a run");
     assert!(
         outcome
-            .source::<CaptureSource>()
+            .stages::<CaptureSource>()
+            .next()
             .expect("the source")
             .faults()
             .is_empty()
@@ -131,7 +132,10 @@ fn a_capture_cut_short_is_read_as_far_as_it_is_whole() {
     let source = CaptureSource::new(vec![Reader::open(&cut).expect("opened")]);
     let outcome = Pipeline::new(source).run().expect("a run");
     assert_eq!(outcome.statistics.packets(), 499);
-    let source = outcome.source::<CaptureSource>().expect("the source");
+    let source = outcome
+        .stages::<CaptureSource>()
+        .next()
+        .expect("the source");
     assert_eq!(source.faults().len(), 1);
 }
 
@@ -183,7 +187,10 @@ fn a_pipe_that_stays_open_delays_neither_records_nor_the_end() {
         drop(pipe);
         assert!(outcome.interrupted);
         assert_eq!(outcome.statistics.packets(), 3);
-        let source = outcome.source::<CaptureSource>().expect("the source");
+        let source = outcome
+            .stages::<CaptureSource>()
+            .next()
+            .expect("the source");
         assert!(source.faults().is_empty());
     }
 }
@@ -197,7 +204,10 @@ fn a_capture_that_cannot_be_opened_in_its_turn_is_a_fault() {
     let source = CaptureSource::opening(paths.into_iter().map(|path| Reader::open(&path)));
     let outcome = Pipeline::new(source).run().expect("a run");
     assert_eq!(outcome.statistics.packets(), 6);
-    let source = outcome.source::<CaptureSource>().expect("the source");
+    let source = outcome
+        .stages::<CaptureSource>()
+        .next()
+        .expect("the source");
     let [fault] = source.faults() else {
         panic!("one fault");
     };

@@ -24,7 +24,7 @@ impl Execution {
     pub fn faults(&self) -> impl Iterator<Item = &CaptureError> {
         self.pipelines
             .iter()
-            .filter_map(|pipeline| pipeline.source::<CaptureSource>())
+            .flat_map(Finished::stages::<CaptureSource>)
             .flat_map(CaptureSource::faults)
     }
 
@@ -54,10 +54,9 @@ impl Execution {
 
 /// Whether one of a pipeline's captures ended in the middle of a record.
 pub fn was_truncated(pipeline: &Finished) -> bool {
-    let faults = pipeline
-        .source::<CaptureSource>()
-        .map(CaptureSource::faults);
-    faults.is_some_and(|faults| faults.iter().any(CaptureError::is_truncation))
+    let sources = pipeline.stages::<CaptureSource>();
+    let mut faults = sources.flat_map(CaptureSource::faults);
+    faults.any(CaptureError::is_truncation)
 }
 
 /// Runs pipelines side by side to their end, or until their stop flags are raised.

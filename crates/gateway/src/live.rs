@@ -360,7 +360,7 @@ impl LivePipelines {
         )?;
         let joined = running.join();
         beside.join();
-        let statistics = joined.map_err(Error::running)?;
+        let statistics = joined.map_err(Error::running)?.statistics;
         let of_pipelines = meters.of_paths().map_err(Error::running)?;
         let mut recent = Recent::default();
         for (measurement, of_measurement) in self

@@ -66,6 +66,8 @@ mod sys;
 mod tun;
 #[cfg(target_os = "linux")]
 mod udp;
+#[cfg(unix)]
+mod wait;
 #[cfg(target_os = "linux")]
 mod watch;
 #[cfg(target_os = "linux")]
@@ -86,6 +88,8 @@ pub use sys::SharedWords;
 pub use tun::{TunOptions, TunRx, TunTx, open_tun};
 #[cfg(target_os = "linux")]
 pub use udp::{UdpOpenError, UdpOptions, UdpRx, UdpTx, udp_port};
+#[cfg(unix)]
+pub use wait::{Sleeper, Waker, sleeper, wait_for_any};
 #[cfg(target_os = "linux")]
 pub use watch::OpenError;
 #[cfg(target_os = "linux")]

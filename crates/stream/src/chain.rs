@@ -57,7 +57,7 @@ impl Chain {
         &mut self,
         batch: &mut Batch,
         cx: &mut Context,
-        mut done: impl FnMut(&mut Batch) -> Result<(), StageError>,
+        mut done: impl FnMut(&mut Batch),
     ) -> Result<(), StageError> {
         for index in 0..self.stages.len() {
             loop {
@@ -67,7 +67,7 @@ impl Chain {
                     break;
                 }
                 self.process_from(index + 1, batch, cx)?;
-                done(batch)?;
+                done(batch);
             }
         }
         Ok(())

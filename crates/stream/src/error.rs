@@ -1,6 +1,5 @@
 //! Why a run failed.
 
-use std::any::Any;
 use std::io;
 use std::thread;
 
@@ -47,18 +46,21 @@ pub enum PipelineError {
     /// No shard was given.
     #[error("a pipeline needs at least one shard")]
     NoShard,
+    /// Another worker has ended before its time; it says why.
+    #[error("another worker has ended")]
+    Abandoned,
 }
 
-/// The result of a thread; a panic in it becomes an error.
-pub(crate) fn joined<T>(
-    result: thread::Result<Result<T, PipelineError>>,
+/// The result of what may have panicked; a panic becomes an error.
+pub(crate) fn caught<T, E: Into<PipelineError>>(
+    result: thread::Result<Result<T, E>>,
 ) -> Result<T, PipelineError> {
-    result.unwrap_or_else(|panic| Err(PipelineError::Thread(panic_message(&*panic))))
-}
-
-/// The message of a panic.
-pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("panicked").to_owned()
+    match result {
+        Ok(result) => result.map_err(Into::into),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+            Err(PipelineError::Thread(text.unwrap_or("panicked").to_owned()))
+        }
+    }
 }

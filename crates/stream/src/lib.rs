@@ -41,14 +41,15 @@ mod egress;
 mod error;
 mod event;
 mod latency;
-#[cfg(unix)]
 mod live;
 mod mailbox;
 mod memory;
 mod meters;
 mod pipeline;
+mod pool;
 mod queue_meter;
 mod ring;
+mod running;
 mod stage;
 mod statistics;
 mod steering;
@@ -56,6 +57,7 @@ mod stop;
 mod vocabulary;
 mod word;
 mod work;
+mod worker;
 
 pub use arrival::{Arrival, CaptureClock};
 pub use batch::{
@@ -67,16 +69,14 @@ pub use disposition::{Disposition, DropCode, DropCodes, DropReason, MAX_DROP_REA
 pub use egress::{Egress, MAX_PORTS};
 pub use error::PipelineError;
 pub use event::{Event, EventKind, Members};
-#[cfg(unix)]
-pub use live::{
-    Boundary, ControlPacket, FrameDrop, Live, LivePort, LiveReport, Running, StageFactory,
-};
+pub use live::Live;
 pub use mailbox::{Commands, Mailbox, MailboxFull};
 pub use memory::MemorySource;
 pub use meters::Meters;
-pub use pipeline::{Outcome, Pipeline, run_side_by_side};
+pub use pipeline::{Pipeline, run_side_by_side};
 pub use queue_meter::QueueReading;
 pub use ring::{Received, RingReceiver, RingSender, ring};
+pub use running::{Outcome, Running};
 pub use stage::{Stage, StageError};
 pub use statistics::{Conservation, ReadCounters, Statistics};
 pub use steering::{Steering, SteeringRule};
@@ -84,3 +84,4 @@ pub use stop::StopFlag;
 pub use vocabulary::{Vocabulary, VocabularyError};
 pub use word::Word;
 pub use work::{MAX_WORK_ARGUMENTS, MAX_WORK_BITS, Work, WorkArgument, WorkBit};
+pub use worker::{Boundary, ControlPacket, FrameDrop, LivePort, LiveReport, StageFactory};

@@ -17,7 +17,6 @@
 //! ```
 
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_packet::file::Interface;
@@ -25,48 +24,32 @@ use weir_port::LinkLayer;
 
 use crate::batch::{BatchLimits, link_type};
 use crate::egress::{Egress, MAX_PORTS};
-use crate::error::{PipelineError, joined};
-use crate::event::Event;
+use crate::error::PipelineError;
 use crate::meters::Meters;
-use crate::ring::{RingReceiver, ring};
+use crate::pool::Pool;
+use crate::ring::ring;
+use crate::running::Running;
 use crate::stage::{Stage, StageError};
-use crate::statistics::Statistics;
 use crate::stop::StopFlag;
 use crate::vocabulary::Vocabulary;
+use crate::worker::{
+    Boundary, Exchange, Exit, FrameDrop, Input, LivePort, Plan, Ports, Shared, SharedLive,
+    StageFactory, Worker, share_out,
+};
 
-mod boundary;
-mod exchange;
-mod output;
-mod path;
-mod plan;
-mod queues;
-mod reason;
-mod report;
-mod wait;
-mod waker;
-mod worker;
-
-pub use boundary::Boundary;
-pub use plan::StageFactory;
-pub use queues::LivePort;
-pub use reason::FrameDrop;
-pub use report::{ControlPacket, LiveReport};
-
-use exchange::{Exchange, Rendezvous};
-use plan::{PathPlan, Plan, Shared};
-use queues::{Queues, share_out};
-use worker::Worker;
+/// How many batches' events, packets for control, and reports may wait for their readers.
+const RING_CAPACITY: usize = 4096;
 
 /// A live pipeline that is put together.
 pub struct Live {
     workers: usize,
     ports: Vec<LivePort>,
-    paths: Vec<PathPlan>,
+    /// The port that each path comes from, and where its records leave.
+    paths: Vec<(usize, Egress)>,
     factory: Box<StageFactory>,
     limits: BatchLimits,
     max_wait: Duration,
     cpus: Vec<usize>,
-    ring_capacity: usize,
     stop: StopFlag,
     boundary: Boundary,
 }
@@ -89,7 +72,6 @@ impl Live {
             limits: BatchLimits::default(),
             max_wait: Duration::ZERO,
             cpus: Vec::new(),
-            ring_capacity: 4096,
             stop: StopFlag::default(),
             boundary: Boundary::of(workers),
         }
@@ -106,7 +88,7 @@ impl Live {
     /// `egress` unless a stage says otherwise. Paths are numbered from 0 on.
     #[must_use]
     pub fn path(mut self, from: usize, egress: Egress) -> Live {
-        self.paths.push(PathPlan { from, egress });
+        self.paths.push((from, egress));
         self
     }
 
@@ -130,14 +112,6 @@ impl Live {
     #[must_use]
     pub fn cpus(mut self, cpus: Vec<usize>) -> Live {
         self.cpus = cpus;
-        self
-    }
-
-    /// Sets how many batches' events, packets for control, and reports may wait for their
-    /// readers; 4,096 unless set.
-    #[must_use]
-    pub fn ring_capacity(mut self, capacity: usize) -> Live {
-        self.ring_capacity = capacity;
         self
     }
 
@@ -173,79 +147,70 @@ impl Live {
         }
         let every_stage = || stages_of_workers.iter().flatten().flatten();
         let keeps_flows = every_stage().any(|stage| stage.wants_flow_keys());
-        let limits = self.limits.keep_flows(keeps_flows);
-        let plan = |(path, stages): (&PathPlan, &Vec<_>)| {
-            let port = &self.ports[path.from];
+        let pool = Pool::new(self.limits.keep_flows(keeps_flows));
+        let plan = |((from, egress), stages): (&(usize, Egress), &Vec<_>)| {
+            let port = &self.ports[*from];
             let keeps_flows = port.keeps_flows && port.rx.len() == worker_count;
-            Plan::new(*path, stages, keeps_flows, worker_count)
+            Arc::new(Plan::new(*egress, stages, worker_count == 1, keeps_flows))
         };
-        let plans = self
-            .paths
-            .iter()
-            .zip(&stages_of_workers[0])
-            .map(plan)
-            .collect();
+        let plans = self.paths.iter().zip(&stages_of_workers[0]).map(plan);
+        let plans: Vec<Arc<Plan>> = plans.collect();
         let vocabulary = Arc::new(vocabulary);
-        let (event_sender, events) = ring(self.ring_capacity);
-        let (control_sender, control) = ring(self.ring_capacity);
-        let (report_sender, reports) = ring(self.ring_capacity);
+        let (events, at_events) = ring(RING_CAPACITY);
+        let (control, at_control) = ring(RING_CAPACITY);
+        let (reports, at_reports) = ring(RING_CAPACITY);
         let shared = Arc::new(Shared {
-            interfaces: self.ports.iter().map(interface).collect(),
-            plans,
-            factory: self.factory,
-            codes,
-            limits,
-            max_wait: self.max_wait,
-            rendezvous: Rendezvous::of(worker_count),
-            events: event_sender,
-            control: control_sender,
-            reports: report_sender,
-            stop: self.stop.clone(),
+            vocabulary: Arc::clone(&vocabulary),
             boundary: self.boundary,
-            vocabulary,
+            ends: Arc::new([self.stop.clone()]),
+            stop: self.stop,
+            live: Some(SharedLive {
+                interfaces: self.ports.iter().map(interface).collect(),
+                factory: self.factory,
+                codes,
+                events,
+                control,
+                reports,
+            }),
         });
-        let exchanges = Exchange::between(worker_count, &shared.boundary)?;
-        let queues = share_out(self.ports, &shared.plans, worker_count);
-        let queue_meters = queues.iter().flat_map(Queues::meters).collect();
-        let (meters, writers) = Meters::new(&shared.vocabulary, worker_count * path_count);
+        let full = codes.code(FrameDrop::HandoverFull);
+        let exchanges = Exchange::by_rings(worker_count, &shared.boundary, full)?;
+        let from: Vec<usize> = self.paths.iter().map(|(from, _)| *from).collect();
+        let queues = share_out(self.ports, &from, &plans, self.max_wait, worker_count);
+        let queue_meters = queues.iter().flat_map(|(rx, tx)| {
+            let rx = rx.iter().map(|queue| Arc::clone(&queue.meter));
+            let tx = tx.iter().flatten();
+            rx.chain(tx.map(|queue| Arc::clone(&queue.meter)))
+        });
+        let queue_meters = queue_meters.collect();
+        let (meters, writers) = Meters::new(&vocabulary, worker_count * path_count);
         let meters = meters.of_workers(path_count, queue_meters);
-
-        let mut threads = Vec::with_capacity(worker_count);
         let mut writers = writers.into_iter();
         let parts = stages_of_workers.into_iter().zip(exchanges).zip(queues);
-        for (number, ((stages, exchange), queues)) in parts.enumerate() {
-            let stages_and_meters = stages.into_iter().zip(&mut writers);
-            let worker = Worker::new(number, &shared, stages_and_meters, queues, exchange);
-            let cpu = self.cpus.get(number).copied();
-            let builder = thread::Builder::new().name(format!("weir-worker-{number}"));
-            match builder.spawn(move || worker.run(cpu)) {
-                Ok(thread) => threads.push(thread),
-                Err(error) => {
-                    // Those that run wait for those that do not.
-                    shared.rendezvous.leave();
-                    shared.stop.stop();
-                    return Err(error.into());
-                }
-            }
-        }
-        Ok(Running {
-            threads,
-            stop: self.stop,
-            meters,
-            events: Some(events),
-            control: Some(control),
-            reports: Some(reports),
-        })
+        let workers = parts
+            .enumerate()
+            .map(|(number, ((stages, exchange), (rx, tx)))| {
+                let plans = plans.iter().map(Arc::clone);
+                let paths = plans.zip(stages).zip(&mut writers);
+                let paths = paths.map(|((plan, stages), meter)| (plan, stages, meter));
+                let (input, exit) = (Input::Queues(rx), Exit::Ports(Ports::new(tx)));
+                Worker::new(number, &shared, input, paths, exchange, exit, &pool)
+            });
+        let mut running = Running::start(workers.collect(), &self.cpus, &shared, meters)?;
+        running.events = Some(at_events);
+        running.control = Some(at_control);
+        running.reports = Some(at_reports);
+        Ok(running)
     }
 
     fn check_ports(&self) -> Result<(), PipelineError> {
         if self.ports.len() > MAX_PORTS {
             return Err(PipelineError::TooManyPorts);
         }
-        for path in &self.paths {
-            let from = self.ports.get(path.from);
-            from.ok_or(PipelineError::NoPort { number: path.from })?;
-            if let Some(number) = path.egress.port_number() {
+        for (number, egress) in &self.paths {
+            let (number, from) = (*number, self.ports.get(*number));
+            from.ok_or(PipelineError::NoPort { number })?;
+            if let Some(number) = egress.port_number() {
                 let port = self.ports.get(number);
                 let port = port.ok_or(PipelineError::NoPort { number })?;
                 if port.tx.is_empty() {
@@ -269,69 +234,6 @@ fn interface(port: &LivePort) -> Interface {
     Interface {
         name: Some(port.name.clone()),
         ..Interface::new(link_type(link))
-    }
-}
-
-/// A live pipeline that runs. Dropping it ends the workers; [`Running::join`] waits for
-/// them.
-pub struct Running {
-    threads: Vec<JoinHandle<Result<(), PipelineError>>>,
-    stop: StopFlag,
-    meters: Meters,
-    events: Option<RingReceiver<Vec<Event>>>,
-    control: Option<RingReceiver<ControlPacket>>,
-    reports: Option<RingReceiver<LiveReport>>,
-}
-
-impl Running {
-    /// What the workers have done so far, also after the end.
-    pub fn meters(&self) -> &Meters {
-        &self.meters
-    }
-
-    /// Ends the run when it is raised.
-    pub fn stop_flag(&self) -> &StopFlag {
-        &self.stop
-    }
-
-    /// The events of every batch that has some, for the thread that writes them; once.
-    pub fn take_events(&mut self) -> Option<RingReceiver<Vec<Event>>> {
-        self.events.take()
-    }
-
-    /// The packets whose egress is [`Egress::CONTROL`]; once.
-    pub fn take_control(&mut self) -> Option<RingReceiver<ControlPacket>> {
-        self.control.take()
-    }
-
-    /// What happened to workers and ports; once.
-    pub fn take_reports(&mut self) -> Option<RingReceiver<LiveReport>> {
-        self.reports.take()
-    }
-
-    /// Whether all workers have ended.
-    pub fn has_ended(&self) -> bool {
-        self.threads.iter().all(JoinHandle::is_finished)
-    }
-
-    /// Waits until all workers have ended: until the stop flag is raised, or a failure cannot be
-    /// recovered.
-    ///
-    /// # Errors
-    /// That failure, or accounts that do not balance.
-    pub fn join(mut self) -> Result<Statistics, PipelineError> {
-        let joined = (self.threads.drain(..)).map(|thread| joined(thread.join()));
-        let results: Vec<_> = joined.collect();
-        results.into_iter().collect::<Result<(), _>>()?;
-        let statistics = self.meters.snapshot()?;
-        statistics.check_conservation_at_end()?;
-        Ok(statistics)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.stop();
     }
 }
 

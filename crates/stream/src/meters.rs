@@ -100,7 +100,6 @@ impl Meters {
     }
 
     /// The same, with those of ports, where each worker's blocks are those of its paths.
-    #[cfg(unix)]
     pub(crate) fn of_workers(self, paths: usize, queues: Vec<Arc<QueueMeter>>) -> Meters {
         let queues = queues.into();
         Meters {
@@ -138,11 +137,6 @@ impl Meters {
         (0..self.paths)
             .map(|path| self.sum_of(&mut blocks_of(path)))
             .collect()
-    }
-
-    /// What one thread has done so far.
-    pub(crate) fn of_thread(&self, thread: usize) -> Statistics {
-        self.read(&self.blocks[thread])
     }
 
     fn sum_of(

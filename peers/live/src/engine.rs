@@ -47,7 +47,8 @@ fn forward(rx: impl Rx + 'static, tx: impl Tx + 'static, run: &Run) -> u64 {
     }
     run.end_at(worker_cpu_ns().expect("a worker"));
     running.stop_flag().stop();
-    running.join().expect("the accounts balance").forwarded()
+    let outcome = running.join().expect("the accounts balance");
+    outcome.statistics.forwarded()
 }
 
 /// Counts packets and bytes, and packets that belong to a flow.

@@ -170,7 +170,7 @@ impl Gateway {
 
     fn stop(self) -> Statistics {
         self.live.stop_flag().stop();
-        self.live.join().expect("a run")
+        self.live.join().expect("a run").statistics
     }
 }
 

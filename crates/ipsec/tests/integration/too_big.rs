@@ -73,7 +73,7 @@ fn through_gateway(sa_mtu: &str, frames: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<Vec<u
         std::thread::sleep(Duration::from_millis(1));
     }
     live.stop_flag().stop();
-    let statistics = live.join().expect("a run");
+    let statistics = live.join().expect("a run").statistics;
     let mut received = |rx: &mut dyn Rx| {
         let mut packets = Vec::new();
         while rx.fill(&mut buffer, 256) > 0 {

@@ -133,34 +133,20 @@ impl Batch {
         Ok(index)
     }
 
-    /// Takes a record from the batch that a source filled, as received here:
-    /// the batches of the shards keep the accounts.
-    pub(crate) fn receive_from(&mut self, from: &Batch, index: usize) -> Result<(), BatchFull> {
-        self.copy_from(from, index)?;
-        self.tally.packets += 1;
-        self.tally.bytes += u64::from(from.captured_bytes(index));
-        self.tally.arrivals.note(from.arrival(index));
-        Ok(())
-    }
-
-    /// Takes a record that another shard handed over
+    /// Takes a record that another worker handed over
     /// ([`Batch::settle_handed_over`]).
     pub(crate) fn take_over(&mut self, from: &Batch, index: usize) -> Result<(), BatchFull> {
-        self.copy_from(from, index)?;
-        self.tally.taken_over += 1;
-        Ok(())
-    }
-
-    fn copy_from(&mut self, from: &Batch, index: usize) -> Result<(), BatchFull> {
         let row = from.row(index);
         let place = from.columns.place[index];
         match from.blocks.get(place.block_index()) {
             Some(block) => {
                 let block = self.add_block(block)?;
-                self.push(place.moved_to(block), &row)
+                self.push(place.moved_to(block), &row)?;
             }
-            None => self.push_copy(&row, from.record(index)).map(drop),
+            None => drop(self.push_copy(&row, from.record(index))?),
         }
+        self.tally.taken_over += 1;
+        Ok(())
     }
 
     pub(super) fn push_copy(&mut self, row: &Row, bytes: &[u8]) -> Result<usize, BatchFull> {

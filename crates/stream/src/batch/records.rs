@@ -92,7 +92,8 @@ pub struct Batch {
     /// By the number of the port; none where there are no ports.
     pub(super) mtus_bytes: Arc<[usize]>,
     pub(super) events: Vec<Event>,
-    pub(super) tally: Tally,
+    /// In a place of its own: batches are moved between threads.
+    pub(super) tally: Box<Tally>,
     pub(super) records_steered: u64,
     pub(super) last: bool,
 }
@@ -124,7 +125,7 @@ impl Batch {
             interfaces: Arc::new([]),
             mtus_bytes: Arc::new([]),
             events: Vec::new(),
-            tally: Tally::default(),
+            tally: Box::default(),
             records_steered: 0,
             last: false,
         }

@@ -14,6 +14,15 @@ impl Batch {
         self.settle(index, Disposition::Drop(reason));
     }
 
+    /// Drops those of the records that are still on their way which `of` picks.
+    pub(crate) fn drop_live(&mut self, reason: DropCode, of: impl Fn(&Batch, usize) -> bool) {
+        for index in self.live() {
+            if of(self, index) {
+                self.drop_record(index, reason);
+            }
+        }
+    }
+
     /// Takes a record off the stream for good, because it went into others or
     /// was meant for the stage itself.
     pub fn absorb(&mut self, index: usize) {

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use weir_port::{
@@ -12,8 +13,9 @@ use super::*;
 use crate::batch::{Batch, HeldRecord};
 use crate::context::Context;
 use crate::ring::Received;
+use crate::statistics::Statistics;
 use crate::vocabulary::VocabularyError;
-use crate::{Commands, EventKind, Mailbox, Steering, SteeringRule, Word};
+use crate::{Commands, EventKind, LiveReport, Mailbox, Steering, SteeringRule, Word};
 
 mod control;
 mod failures;
@@ -131,7 +133,7 @@ fn balanced_until(running: &Running, mut condition: impl FnMut(&Statistics) -> b
 
 fn stop(running: Running) -> Statistics {
     running.stop_flag().stop();
-    running.join().expect("a run")
+    running.join().expect("a run").statistics
 }
 
 fn no_stages(_worker: usize, _path: usize) -> Result<Vec<Box<dyn Stage>>, StageError> {

@@ -128,7 +128,7 @@ fn stages_that_cannot_be_made_again_end_the_run() {
     at_left.send(0, &packets(0..100, 3));
     at_left.send(1, &packets(0..100, 3));
     let meters = running.meters().clone();
-    let error = running.join().expect_err("no memory");
+    let error = running.join().err().expect("no memory");
     assert_eq!(error.to_string(), "fragile: no memory");
     // All others ended in order.
     let statistics = meters.snapshot().expect("balanced");

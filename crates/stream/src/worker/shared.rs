@@ -1,15 +1,12 @@
-//! What all workers of a live pipeline know.
+//! What all workers of a run know.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use weir_packet::file::Interface;
 
 use super::boundary::Boundary;
-use super::exchange::Rendezvous;
 use super::reason::FrameDrop;
 use super::report::{ControlPacket, LiveReport};
-use crate::batch::BatchLimits;
 use crate::chain::{Segment, segments};
 use crate::disposition::DropCodes;
 use crate::egress::Egress;
@@ -25,54 +22,62 @@ use crate::vocabulary::Vocabulary;
 pub type StageFactory =
     dyn Fn(usize, usize) -> Result<Vec<Box<dyn Stage>>, StageError> + Send + Sync;
 
-#[derive(Clone, Copy)]
-pub(super) struct PathPlan {
-    pub from: usize,
-    pub egress: Egress,
+/// What the workers of a run have in common.
+pub(crate) struct Shared {
+    pub vocabulary: Arc<Vocabulary>,
+    pub boundary: Boundary,
+    pub stop: StopFlag,
+    /// What is raised where a worker fails: the flags of this run, and of those beside it.
+    pub ends: Arc<[StopFlag]>,
+    /// Of a run between ports. Over files, records wait where something is full, and a stage
+    /// that fails ends the run; between ports they are dropped and counted, and the stages are made
+    /// again.
+    pub live: Option<SharedLive>,
 }
 
-/// What the workers of a pipeline have in common.
-pub(super) struct Shared {
+/// What the workers between ports have in common.
+pub(crate) struct SharedLive {
     pub interfaces: Arc<[Interface]>,
-    pub plans: Vec<Plan>,
     pub factory: Box<StageFactory>,
-    pub vocabulary: Arc<Vocabulary>,
     pub codes: DropCodes<FrameDrop>,
-    pub limits: BatchLimits,
-    pub max_wait: Duration,
-    pub rendezvous: Rendezvous,
     pub events: RingSender<Vec<Event>>,
     pub control: RingSender<ControlPacket>,
     pub reports: RingSender<LiveReport>,
-    pub stop: StopFlag,
-    pub boundary: Boundary,
+}
+
+impl Shared {
+    /// Ends the run, and those beside it.
+    pub fn end(&self) {
+        self.ends.iter().for_each(StopFlag::stop);
+    }
 }
 
 /// How the records of a path go through its stages.
-pub(super) struct Plan {
-    pub path: PathPlan,
+pub(crate) struct Plan {
+    /// Where records leave unless a stage says otherwise.
+    pub egress: Egress,
     pub segments: Vec<Segment>,
-    /// Whether the ports bring records to the workers that the first segment needs them on.
+    /// Whether records come to the workers that the first segment needs them on.
     pub is_steered: bool,
 }
 
 impl Plan {
-    /// The plan of a path whose port brings both directions of every flow to one worker of
-    /// `workers`, or does not.
+    /// The plan of a path whose records come to the right workers anyway, or both directions of
+    /// every flow to one worker, or neither.
     pub fn new(
-        path: PathPlan,
+        egress: Egress,
         stages: &[Box<dyn Stage>],
+        is_steered: bool,
         keeps_flows: bool,
-        workers: usize,
     ) -> Plan {
         let segments = segments(stages);
         let needs_steering =
             (stages.iter()).any(|stage| !matches!(stage.steering(), Steering::Any));
         let is_met = segments[0].rule.is_by_flow() && keeps_flows;
         Plan {
-            path,
+            egress,
             segments,
-            is_steered: !needs_steering || is_met || workers == 1,
+            is_steered: is_steered || !needs_steering || is_met,
         }
     }
 }

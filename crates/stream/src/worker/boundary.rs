@@ -4,6 +4,7 @@
 //! records may go on with another worker. A change to more than one stage is therefore posted while
 //! no record is under way: every packet meets all of it or nothing of it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
@@ -36,6 +37,8 @@ struct Shared {
     parcels: AtomicUsize,
     /// Changes come one after the other.
     changing: Mutex<()>,
+    /// How often workers have arrived at the end.
+    arrived: AtomicUsize,
 }
 
 /// Workers lock their gates for every batch: no two of them in one cache line.
@@ -50,13 +53,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_micros(20);
 
 impl Boundary {
-    pub(super) fn of(workers: usize) -> Boundary {
+    pub(crate) fn of(workers: usize) -> Boundary {
         Boundary {
             shared: Arc::new(Shared {
                 gates: (0..workers).map(|_| Gate::default()).collect(),
                 is_requested: AtomicBool::new(false),
                 parcels: AtomicUsize::new(0),
                 changing: Mutex::new(()),
+                arrived: AtomicUsize::new(0),
             }),
         }
     }
@@ -71,20 +75,18 @@ impl Boundary {
         let shared = &*self.shared;
         let changing = shared.changing.lock();
         let _changing = changing.unwrap_or_else(PoisonError::into_inner);
-        let _requested = Requested::begin(&shared.is_requested);
+        shared.is_requested.store(true, Ordering::Relaxed);
         let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
-            // With all gates held, the count includes every parcel that was sent.
-            if let Some(_gates) = shared.close()
-                && shared.parcels.load(Ordering::Relaxed) == 0
-            {
-                change();
-                return true;
-            }
+        let mut gates = shared.close();
+        while gates.is_none() && Instant::now() < deadline {
             thread::sleep(PAUSE);
+            gates = shared.close();
         }
-        change();
-        false
+        let changed = catch_unwind(AssertUnwindSafe(change));
+        // Workers receive again, whatever has happened.
+        shared.is_requested.store(false, Ordering::Relaxed);
+        changed.unwrap_or_else(|panic| resume_unwind(panic));
+        gates.is_some()
     }
 
     /// A worker begins to work with records, until it drops what this returns.
@@ -114,6 +116,23 @@ impl Boundary {
     pub(super) fn end_parcel(&self) {
         self.shared.parcels.fetch_sub(1, Ordering::Relaxed);
     }
+
+    /// A worker has come to the next part of the end.
+    pub(super) fn arrive(&self) {
+        self.shared.arrived.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether all workers have come to a part of the end, by its number.
+    pub(super) fn all_have_arrived(&self, part: usize) -> bool {
+        self.shared.arrived.load(Ordering::Acquire) >= self.shared.gates.len() * (part + 1)
+    }
+
+    /// A worker does not come: nobody is to wait for it.
+    pub(crate) fn leave(&self) {
+        self.shared
+            .arrived
+            .fetch_max(usize::MAX / 2, Ordering::AcqRel);
+    }
 }
 
 impl Shared {
@@ -124,22 +143,8 @@ impl Shared {
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         });
-        gates.collect()
-    }
-}
-
-/// Workers receive again when it is dropped, also by a panic.
-struct Requested<'a>(&'a AtomicBool);
-
-impl Requested<'_> {
-    fn begin(is_requested: &AtomicBool) -> Requested<'_> {
-        is_requested.store(true, Ordering::Relaxed);
-        Requested(is_requested)
-    }
-}
-
-impl Drop for Requested<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
+        let gates = gates.collect::<Option<_>>();
+        // With all gates held, the count includes every parcel that was sent.
+        gates.filter(|_| self.parcels.load(Ordering::Relaxed) == 0)
     }
 }
