@@ -38,7 +38,7 @@ macro_rules! word_lanes {
 
             #[inline(always)]
             fn shift_right<const N: i32>(self) -> Self {
-                self.$shift_right::<N>()
+                self.$shift_right(N)
             }
         }
     };

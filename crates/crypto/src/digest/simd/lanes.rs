@@ -3,7 +3,7 @@
 use super::super::rounds::{Rounds, WordLanes};
 use super::kernels::Lanes;
 use super::{MOST_LANES, States, Streams, Word, Words};
-use crate::simd::vector::{Isa, Vector, transpose_quads, transpose_words};
+use crate::simd::vector::{Isa, Vector, transpose_double_words, transpose_quads, transpose_words};
 
 /// The rounds `R` in the lanes of the vectors of `I`.
 #[derive(Clone, Copy)]
@@ -49,14 +49,14 @@ pub(super) trait BlockLanes<W>: WordLanes<W> {
 /// # Safety
 /// The streams of `lanes` lanes go on for a vector from there.
 #[inline(always)]
-unsafe fn load_rows<I: Isa>(
+unsafe fn load_rows<I: Isa, const ROWS: usize>(
     isa: I,
     streams: &Streams<'_>,
     lanes: usize,
     at: usize,
     order: Option<&[u8; 16]>,
-) -> [I::Vector; MOST_LANES] {
-    let mut rows = [isa.zero(); MOST_LANES];
+) -> [I::Vector; ROWS] {
+    let mut rows = [isa.zero(); ROWS];
     for (row, stream) in rows[..lanes].iter_mut().zip(streams) {
         // SAFETY: as the caller promises.
         *row = unsafe { isa.load_at(stream.as_ptr().add(at)) };
@@ -84,7 +84,8 @@ impl<V: Vector> BlockLanes<u32> for V {
         let mut words = [isa.zero(); 16];
         for first in (0..16).step_by(lanes) {
             // SAFETY: as the caller promises.
-            let mut rows = unsafe { load_rows(isa, streams, lanes, at + 4 * first, order) };
+            let mut rows: [V; 16] =
+                unsafe { load_rows(isa, streams, lanes, at + 4 * first, order) };
             for four in rows[..lanes].as_chunks_mut().0 {
                 *four = transpose_words(*four);
             }
@@ -113,16 +114,7 @@ impl<V: Vector> BlockLanes<u64> for V {
         for first in (0..16).step_by(lanes) {
             // SAFETY: as the caller promises.
             let rows = unsafe { load_rows(isa, streams, lanes, at + 8 * first, order) };
-            let (mut even, mut odd) = ([rows[0]; 4], [rows[0]; 4]);
-            for (i, [a, b]) in rows[..lanes].as_chunks().0.iter().enumerate() {
-                even[i] = a.unpack_low_64(*b);
-                odd[i] = a.unpack_high_64(*b);
-            }
-            let (even, odd) = (transpose_quads(even), transpose_quads(odd));
-            for quad in 0..V::QUADS {
-                words[first + 2 * quad] = even[quad];
-                words[first + 2 * quad + 1] = odd[quad];
-            }
+            words[first..first + lanes].copy_from_slice(&transpose_double_words(rows)[..lanes]);
         }
         words
     }

@@ -53,6 +53,29 @@ impl Isa for Avx2 {
         // SAFETY: `self` proves AVX2; the bytes are the caller's.
         Vector256(unsafe { _mm256_loadu_si256(at.cast()) })
     }
+
+    #[inline(always)]
+    unsafe fn load_first(self, at: *const u8, bytes: usize) -> Vector256 {
+        let mut all = [0u8; 32];
+        // SAFETY: the bytes are the caller's.
+        unsafe { std::ptr::copy(at, all.as_mut_ptr(), bytes.min(32)) };
+        self.load(&all)
+    }
+
+    #[inline(always)]
+    unsafe fn load_first_of_quads(self, at: [*const u8; 4], bytes: [usize; 4]) -> Vector256 {
+        let mut quads = [[0u8; 16]; 2];
+        for (quad, (at, bytes)) in quads.iter_mut().zip(at.into_iter().zip(bytes)) {
+            // SAFETY: the bytes are the caller's.
+            unsafe { std::ptr::copy(at, quad.as_mut_ptr(), bytes.min(16)) };
+        }
+        self.load(&quads)
+    }
+
+    #[inline(always)]
+    fn load_pair(self, first: &[u8; 32], _: &[u8; 32]) -> Vector256 {
+        self.load(first)
+    }
 }
 
 /// Where the bytes of a quad come from that rotates each of its words, of so many bytes, to the
@@ -71,6 +94,8 @@ const fn rotation(word_bytes: usize, bits: i32) -> [u8; 16] {
 impl Vector for Vector256 {
     type Isa = Avx2;
 
+    const REGISTERS: usize = 16;
+
     #[inline(always)]
     fn isa(self) -> Avx2 {
         Avx2(())
@@ -82,12 +107,22 @@ impl Vector for Vector256 {
         unsafe { _mm256_storeu_si256(at.cast(), self.0) }
     }
 
+    #[inline(always)]
+    unsafe fn store_first(self, at: *mut u8, bytes: usize) {
+        let mut all = [0u8; 32];
+        self.store(&mut all);
+        // SAFETY: the bytes are the caller's.
+        unsafe { std::ptr::copy(all.as_ptr(), at, bytes.min(32)) };
+    }
+
     by_intrinsics! {
         xor(other) = _mm256_xor_si256;
         and(other) = _mm256_and_si256;
         or(other) = _mm256_or_si256;
         add_32(other) = _mm256_add_epi32;
         add_64(other) = _mm256_add_epi64;
+        multiply_32(other) = _mm256_mul_epu32;
+        greater_64(other) = _mm256_cmpgt_epi64;
         shuffle_bytes(order) = _mm256_shuffle_epi8;
         unpack_low_32(other) = _mm256_unpacklo_epi32;
         unpack_high_32(other) = _mm256_unpackhi_epi32;
@@ -100,6 +135,12 @@ impl Vector for Vector256 {
     by_counts! {
         shift_right_32 = _mm256_srl_epi32;
         shift_right_64 = _mm256_srl_epi64;
+        shift_left_64 = _mm256_sll_epi64;
+    }
+
+    #[inline(always)]
+    fn funnel_right_64(self, high: Self, bits: i32) -> Self {
+        self.shift_right_64(bits).or(high.shift_left_64(64 - bits))
     }
 
     #[inline(always)]
@@ -132,7 +173,7 @@ impl Vector for Vector256 {
         }
         // SAFETY: a vector exists only where AVX2 does. The count folds to a constant.
         let left = Self(unsafe { _mm256_sll_epi32(self.0, _mm_cvtsi32_si128(32 - N)) });
-        self.shift_right_32::<N>().or(left)
+        self.shift_right_32(N).or(left)
     }
 
     #[inline(always)]
@@ -140,8 +181,6 @@ impl Vector for Vector256 {
         if N % 8 == 0 {
             return self.shuffle_bytes(self.isa().all_quads(&const { rotation(8, N) }));
         }
-        // SAFETY: as above.
-        let left = Self(unsafe { _mm256_sll_epi64(self.0, _mm_cvtsi32_si128(64 - N)) });
-        self.shift_right_64::<N>().or(left)
+        self.funnel_right_64(self, N)
     }
 }

@@ -11,7 +11,7 @@ mod avx512;
 mod tests;
 
 pub(crate) use avx2::Avx2;
-pub(crate) use avx512::Avx512;
+pub(crate) use avx512::{Avx512, Vector512};
 
 use super::Numbers;
 
@@ -32,6 +32,21 @@ pub(crate) trait Isa: Copy {
     /// As many as a vector has are readable.
     unsafe fn load_at(self, at: *const u8) -> Self::Vector;
 
+    /// The first bytes at `at`, at most a vector's, and zeros.
+    ///
+    /// # Safety
+    /// They are readable.
+    unsafe fn load_first(self, at: *const u8, bytes: usize) -> Self::Vector;
+
+    /// For each quad the first bytes at its place, at most 16, and zeros.
+    ///
+    /// # Safety
+    /// They are readable.
+    unsafe fn load_first_of_quads(self, at: [*const u8; 4], bytes: [usize; 4]) -> Self::Vector;
+
+    /// Two quads of `first`, and where a vector has more, two of `second`.
+    fn load_pair(self, first: &[u8; 32], second: &[u8; 32]) -> Self::Vector;
+
     /// The front of `from`, which is no shorter than a vector.
     #[inline(always)]
     fn load<T: Numbers>(self, from: &T) -> Self::Vector {
@@ -47,6 +62,8 @@ pub(crate) trait Vector: Copy {
 
     /// Quads of a vector.
     const QUADS: usize = size_of::<Self>() / 16;
+    /// Vectors that the processor holds in registers.
+    const REGISTERS: usize;
 
     /// The proof that a vector is.
     fn isa(self) -> Self::Isa;
@@ -56,6 +73,12 @@ pub(crate) trait Vector: Copy {
     /// # Safety
     /// As many bytes as a vector has are writable.
     unsafe fn store_at(self, at: *mut u8);
+
+    /// Writes the first bytes to `at`, at most a vector's.
+    ///
+    /// # Safety
+    /// They are writable.
+    unsafe fn store_first(self, at: *mut u8, bytes: usize);
 
     /// Writes the vector to the front of `to`, which is no shorter.
     #[inline(always)]
@@ -79,11 +102,19 @@ pub(crate) trait Vector: Copy {
 
     fn add_32(self, other: Self) -> Self;
     fn add_64(self, other: Self) -> Self;
+    /// The products of the lower halves of lanes of 64 bits.
+    fn multiply_32(self, other: Self) -> Self;
+    /// All bits of the lanes that are greater than the other's, as signed numbers.
+    fn greater_64(self, other: Self) -> Self;
 
+    /// Numbers of bits are constants, which the compiler folds into instructions.
     fn rotate_right_32<const N: i32>(self) -> Self;
     fn rotate_right_64<const N: i32>(self) -> Self;
-    fn shift_right_32<const N: i32>(self) -> Self;
-    fn shift_right_64<const N: i32>(self) -> Self;
+    fn shift_right_32(self, bits: i32) -> Self;
+    fn shift_right_64(self, bits: i32) -> Self;
+    fn shift_left_64(self, bits: i32) -> Self;
+    /// The lower 64 bits of a lane and, above it, the other's, shifted right.
+    fn funnel_right_64(self, high: Self, bits: i32) -> Self;
 
     /// The bytes of each quad in an order of their indexes.
     fn shuffle_bytes(self, order: Self) -> Self;
@@ -130,6 +161,24 @@ pub(crate) fn transpose_quads<V: Vector>([a, b, c, d]: [V; 4]) -> [V; 4] {
     }
 }
 
+/// Turns as many vectors as one has lanes of 64 bits about the diagonal: vector i of the result
+/// holds word i of each. Vectors behind those are of no interest.
+#[inline(always)]
+pub(crate) fn transpose_double_words<V: Vector>(rows: [V; 8]) -> [V; 8] {
+    let (mut even, mut odd) = ([rows[0]; 4], [rows[0]; 4]);
+    for (i, [a, b]) in rows.as_chunks().0.iter().take(V::QUADS).enumerate() {
+        even[i] = a.unpack_low_64(*b);
+        odd[i] = a.unpack_high_64(*b);
+    }
+    let (even, odd) = (transpose_quads(even), transpose_quads(odd));
+    let mut words = rows;
+    for quad in 0..V::QUADS {
+        words[2 * quad] = even[quad];
+        words[2 * quad + 1] = odd[quad];
+    }
+    words
+}
+
 /// Methods of a vector from one intrinsic each.
 macro_rules! by_intrinsics {
     ($($name:ident($($other:ident),*) = $intrinsic:ident $(::<$constant:literal>)?;)*) => {$(
@@ -141,13 +190,13 @@ macro_rules! by_intrinsics {
     )*};
 }
 
-/// The same with a number of bits as a constant, which the compiler folds into the instruction.
+/// The same with a number of bits.
 macro_rules! by_counts {
     ($($name:ident = $intrinsic:ident;)*) => {$(
         #[inline(always)]
-        fn $name<const N: i32>(self) -> Self {
+        fn $name(self, bits: i32) -> Self {
             // SAFETY: a vector exists only where its instructions do.
-            Self(unsafe { $intrinsic(self.0, _mm_cvtsi32_si128(N)) })
+            Self(unsafe { $intrinsic(self.0, _mm_cvtsi32_si128(bits)) })
         }
     )*};
 }

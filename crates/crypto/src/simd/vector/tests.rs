@@ -1,6 +1,8 @@
 //! Every function of vectors against words one by one.
 
-use super::{Avx2, Avx512, Isa, Vector, transpose_quads, transpose_words};
+use weir_simd::Tier;
+
+use super::{Avx2, Avx512, Isa, Vector, transpose_double_words, transpose_quads, transpose_words};
 
 /// What the tests do with the vectors of each instruction set.
 trait Check {
@@ -13,10 +15,7 @@ fn with_every_isa<C: Check>() {
         // SAFETY: it was just found.
         C::check(unsafe { Avx2::new() });
     }
-    let has_avx512 = std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512bw")
-        && std::arch::is_x86_feature_detected!("avx512vl");
-    if has_avx512 {
+    if Tier::Avx512.is_available() {
         // SAFETY: it was just found.
         C::check(unsafe { Avx512::new() });
     }
@@ -69,7 +68,7 @@ impl Check for WordByWord {
         assert_eq!(stored(x.rotate_right_32::<16>()), rotated(16));
         assert_eq!(stored(x.rotate_right_32::<24>()), rotated(24));
         assert_eq!(stored(x.rotate_right_32::<7>()), rotated(7));
-        assert_eq!(stored(x.shift_right_32::<5>()), each(&|a, _, _| a >> 5));
+        assert_eq!(stored(x.shift_right_32(5)), each(&|a, _, _| a >> 5));
 
         let (a, b) = (double_words(&a), double_words(&b));
         let each = |f: &dyn Fn(u64, u64) -> u64| -> Vec<u32> {
@@ -81,7 +80,17 @@ impl Check for WordByWord {
         let rotated = |by: u32| each(&|a, _| a.rotate_right(by));
         assert_eq!(stored(x.rotate_right_64::<8>()), rotated(8));
         assert_eq!(stored(x.rotate_right_64::<41>()), rotated(41));
-        assert_eq!(stored(x.shift_right_64::<33>()), each(&|a, _| a >> 33));
+        assert_eq!(stored(x.shift_right_64(33)), each(&|a, _| a >> 33));
+        assert_eq!(stored(x.shift_left_64(12)), each(&|a, _| a << 12));
+        let funnel = |a: u64, b: u64| a >> 44 | b << 20;
+        assert_eq!(stored(x.funnel_right_64(y, 44)), each(&funnel));
+        let product = |a: u64, b: u64| (a & 0xffff_ffff) * (b & 0xffff_ffff);
+        assert_eq!(stored(x.multiply_32(y)), each(&product));
+        let greater = |a: u64, b: u64| match a.cast_signed() > b.cast_signed() {
+            true => u64::MAX,
+            false => 0,
+        };
+        assert_eq!(stored(x.greater_64(y)), each(&greater));
     }
 }
 
@@ -127,6 +136,12 @@ impl Check for Places {
         let shuffled = expect(&|q, w| u32::from_le_bytes(bytes.as_chunks().0[4 * q + w]));
         assert_eq!(stored(x.shuffle_bytes(isa.all_quads(&order))), shuffled);
 
+        let rows_of_8: [Words; 8] = std::array::from_fn(|row| words(row as u32 + 9));
+        let turned = transpose_double_words(rows_of_8.map(|row| isa.load(&row)));
+        for (i, vector) in turned.into_iter().take(2 * quads).enumerate() {
+            let word = |q: usize, w: usize| rows_of_8[2 * q + w / 2][2 * i + w % 2];
+            assert_eq!(stored(vector), expect(&word), "{i}");
+        }
         for (i, vector) in transpose_words(vectors).into_iter().enumerate() {
             assert_eq!(stored(vector), expect(&|q, w| rows[w][4 * q + i]), "{i}");
         }
@@ -139,4 +154,70 @@ impl Check for Places {
 #[test]
 fn words_move_to_their_places() {
     with_every_isa::<Places>();
+}
+
+struct FirstBytes;
+
+impl Check for FirstBytes {
+    fn check<I: Isa>(isa: I) {
+        let vector_bytes = 16 * I::Vector::QUADS;
+        let from: Vec<u8> = (1..=vector_bytes as u8).collect();
+        let bytes_of = |vector: I::Vector| {
+            let mut bytes = [0u8; 64];
+            vector.store(&mut bytes);
+            bytes[..vector_bytes].to_vec()
+        };
+        for bytes in 0..=vector_bytes {
+            // SAFETY: as many are readable.
+            let vector = unsafe { isa.load_first(from.as_ptr(), bytes) };
+            let padded = [&from[..bytes], &vec![0; vector_bytes - bytes]].concat();
+            assert_eq!(bytes_of(vector), padded);
+            let mut to = vec![0xee; vector_bytes];
+            // SAFETY: as many are writable.
+            unsafe { vector.store_first(to.as_mut_ptr(), bytes) };
+            assert_eq!(
+                to,
+                [&from[..bytes], &vec![0xee; vector_bytes - bytes]].concat()
+            );
+        }
+        for bytes in 0..=16 {
+            let lengths = [bytes, 16 - bytes, 3, 0];
+            // SAFETY: 16 bytes are readable of each.
+            let vector = unsafe { isa.load_first_of_quads([from.as_ptr(); 4], lengths) };
+            let quads = lengths.map(|bytes| [&from[..bytes], &vec![0; 16 - bytes]].concat());
+            assert_eq!(bytes_of(vector), quads[..I::Vector::QUADS].concat());
+        }
+        let (first, second) = ([7; 32], [9; 32]);
+        let pair = [first, second].concat();
+        assert_eq!(
+            bytes_of(isa.load_pair(&first, &second)),
+            pair[..vector_bytes]
+        );
+    }
+}
+
+#[test]
+fn first_bytes_are_read_and_written_and_no_others() {
+    with_every_isa::<FirstBytes>();
+}
+
+/// Against the products of whole numbers.
+#[test]
+fn products_of_52_bits_are_added_by_halves() {
+    if !Tier::Avx512.is_available() {
+        return;
+    }
+    // SAFETY: it was just found.
+    let isa = unsafe { Avx512::new() };
+    let [a, b, c] = [1, 2, 3].map(words);
+    let [x, y, z] = [a, b, c].map(|words| isa.load(&words));
+    let [a, b, c] = [a, b, c].map(|words| double_words(&words));
+    let low_52 = (1 << 52) - 1;
+    let product = |i: usize| u128::from(a[i] & low_52) * u128::from(b[i] & low_52);
+    let expect = |half: &dyn Fn(u128) -> u64| -> Vec<u32> {
+        let sums = (0..8).map(|i| c[i].wrapping_add(half(product(i))));
+        sums.flat_map(|x| [x as u32, (x >> 32) as u32]).collect()
+    };
+    assert_eq!(stored(z.add_low_52(x, y)), expect(&|p| p as u64 & low_52));
+    assert_eq!(stored(z.add_high_52(x, y)), expect(&|p| (p >> 52) as u64));
 }

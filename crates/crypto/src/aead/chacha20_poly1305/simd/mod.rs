@@ -3,13 +3,19 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
+mod chacha20;
 #[cfg(target_arch = "x86_64")]
-mod avx512;
+mod group;
+#[cfg(target_arch = "x86_64")]
+mod kernels;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod parts;
 #[cfg(target_arch = "x86_64")]
 mod pieces;
+#[cfg(target_arch = "x86_64")]
+mod poly1305;
 
 use weir_simd::Tier;
 
@@ -29,13 +35,13 @@ pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
         frames::cleared_of::<FRAMES_BYTES, _>(|| match (tier, task.open) {
             // SAFETY: the tier, and with it every feature that its kernels enable, is
             // there.
-            (Tier::Avx512, false) => unsafe { avx512::run::<false>(task) },
+            (Tier::Avx512, false) => unsafe { kernels::avx512::run::<false>(task) },
             // SAFETY: as above.
-            (Tier::Avx512, true) => unsafe { avx512::run::<true>(task) },
+            (Tier::Avx512, true) => unsafe { kernels::avx512::run::<true>(task) },
             // SAFETY: as above.
-            (_, false) => unsafe { avx2::run::<false>(task) },
+            (_, false) => unsafe { kernels::avx2::run::<false>(task) },
             // SAFETY: as above.
-            (_, true) => unsafe { avx2::run::<true>(task) },
+            (_, true) => unsafe { kernels::avx2::run::<true>(task) },
         });
         return true;
     }
@@ -55,9 +61,9 @@ pub(super) fn poly1305(
     if tier.is_available() {
         match tier {
             // SAFETY: the tier, and with it every feature that its kernels enable, is there.
-            Tier::Avx512 => return Some(unsafe { avx512::poly1305_of(keys, messages) }),
+            Tier::Avx512 => return Some(unsafe { kernels::avx512::poly1305(keys, messages) }),
             // SAFETY: as above.
-            Tier::Aesni => return Some(unsafe { avx2::poly1305_of(keys, messages) }),
+            Tier::Aesni => return Some(unsafe { kernels::avx2::poly1305(keys, messages) }),
             Tier::Scalar | Tier::NeonAes => {}
         }
     }
