@@ -32,20 +32,14 @@ pub(crate) enum Family {
     Mmh,
     /// ChaCha20-Poly1305.
     ChaCha20Poly1305,
-    /// Masks of [`crate::header`], which belong to no suite.
+    /// Masks of [`crate::header`], which belong to no suite. The last one.
     HeaderProtection,
 }
 
-static GCM: OnceLock<Option<Tier>> = OnceLock::new();
-static CCM: OnceLock<Option<Tier>> = OnceLock::new();
-static GMAC: OnceLock<Option<Tier>> = OnceLock::new();
-static OCB3: OnceLock<Option<Tier>> = OnceLock::new();
-static CTR_MAC: OnceLock<Option<Tier>> = OnceLock::new();
-static ENCRYPT_THEN_MAC: OnceLock<Option<Tier>> = OnceLock::new();
-static UMAC: OnceLock<Option<Tier>> = OnceLock::new();
-static MMH: OnceLock<Option<Tier>> = OnceLock::new();
-static HEADER_PROTECTION: OnceLock<Option<Tier>> = OnceLock::new();
-static CHACHA20_POLY1305: OnceLock<Option<Tier>> = OnceLock::new();
+/// The verdict on each family, in the order of their declaration.
+static VERDICTS: [OnceLock<Option<Tier>>; FAMILIES] = [const { OnceLock::new() }; FAMILIES];
+
+const FAMILIES: usize = Family::HeaderProtection as usize + 1;
 
 impl Family {
     pub(crate) fn of(suite: Suite) -> Family {
@@ -57,35 +51,18 @@ impl Family {
             Suite::Aead(Aead::AesOcb3(_)) => Family::Ocb3,
             Suite::Aead(Aead::AesCtrMac(_)) => Family::CtrMac,
             Suite::EncryptThenMac(..) => Family::EncryptThenMac,
-            Suite::Mac(algorithm) => Family::of_mac(algorithm),
-        }
-    }
-
-    fn of_mac(algorithm: Algorithm) -> Family {
-        match algorithm {
-            Algorithm::Umac(_) => Family::Umac,
-            Algorithm::Mmh(_) => Family::Mmh,
-            Algorithm::Gmac(_) => Family::Gmac,
-            Algorithm::Poly1305 => Family::ChaCha20Poly1305,
-            Algorithm::Hmac(_) => Family::EncryptThenMac,
+            Suite::Mac(Algorithm::Umac(_)) => Family::Umac,
+            Suite::Mac(Algorithm::Mmh(_)) => Family::Mmh,
+            Suite::Mac(Algorithm::Gmac(_)) => Family::Gmac,
+            Suite::Mac(Algorithm::Poly1305) => Family::ChaCha20Poly1305,
+            Suite::Mac(Algorithm::Hmac(_)) => Family::EncryptThenMac,
         }
     }
 
     /// Where the verdict is kept.
     #[inline]
     fn verdict(self) -> &'static OnceLock<Option<Tier>> {
-        match self {
-            Family::Gcm => &GCM,
-            Family::Ccm => &CCM,
-            Family::Gmac => &GMAC,
-            Family::Ocb3 => &OCB3,
-            Family::CtrMac => &CTR_MAC,
-            Family::EncryptThenMac => &ENCRYPT_THEN_MAC,
-            Family::Umac => &UMAC,
-            Family::Mmh => &MMH,
-            Family::ChaCha20Poly1305 => &CHACHA20_POLY1305,
-            Family::HeaderProtection => &HEADER_PROTECTION,
-        }
+        &VERDICTS[self as usize]
     }
 }
 
