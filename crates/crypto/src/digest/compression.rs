@@ -128,13 +128,14 @@ impl<W: Word> Compression<W> {
         Kernel::choose(self, tier, messages)
     }
 
-    /// The last state of a message of which one block has gone into `state`, and `rest` follows.
-    pub(crate) fn finish_one(&self, state: &[W; 8], rest: &[u8]) -> [W; 8] {
+    /// The last state of a message of which some blocks have gone into `state`, and `rest` follows,
+    /// by the scalar reference implementation.
+    pub(crate) fn finish_one(&self, state: &[W; 8], blocks_before: usize, rest: &[u8]) -> [W; 8] {
         let mut state = *state;
         let (blocks, end) = rest.split_at(rest.len() / W::BLOCK_BYTES * W::BLOCK_BYTES);
         (self.scalar)(&mut state, blocks);
         let mut padded = Zeroizing::new([0; 2 * MOST_BLOCK_BYTES]);
-        let bytes = W::BLOCK_BYTES as u64 + rest.len() as u64;
+        let bytes = (blocks_before * W::BLOCK_BYTES) as u64 + rest.len() as u64;
         let count = self.pad(&mut *padded, end.len(), bytes);
         padded[..end.len()].copy_from_slice(end);
         (self.scalar)(&mut state, &padded[..count * W::BLOCK_BYTES]);

@@ -31,8 +31,6 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
-use weir_simd::Tier;
-
 use compression::{MD5, SHA1, SHA256, SHA512};
 use published::{numbers, words};
 
@@ -58,14 +56,6 @@ pub enum Digest {
     Sha384,
     /// SHA-512, 64 bytes, FIPS 180-4.
     Sha512,
-}
-
-/// One message to hash.
-struct DigestJob<'a> {
-    /// Of any length and alignment.
-    message: &'a [u8],
-    /// Output: the digest's first bytes, at most [`Digest::bytes`].
-    digest: &'a mut [u8],
 }
 
 impl Digest {
@@ -94,14 +84,9 @@ impl Digest {
     /// Hashes one message by the scalar reference implementation; `digest` takes its first
     /// bytes, at most [`Digest::bytes`].
     pub(crate) fn hash_one(self, message: &[u8], digest: &mut [u8]) {
-        self.hash(Tier::Scalar, &mut [DigestJob { message, digest }]);
-    }
-
-    /// Hashes messages with the kernels of `tier`.
-    fn hash(self, tier: Tier, jobs: &mut [DigestJob<'_>]) {
         match self.initial() {
-            Initial::Narrow(of, state) => hash(of, &state, tier, jobs),
-            Initial::Wide(of, state) => hash(of, &state, tier, jobs),
+            Initial::Narrow(of, state) => of.write(&of.finish_one(&state, 0, message), digest),
+            Initial::Wide(of, state) => of.write(&of.finish_one(&state, 0, message), digest),
         }
     }
 
@@ -122,31 +107,6 @@ impl Digest {
 pub(crate) enum Initial {
     Narrow(&'static Compression<u32>, [u32; 8]),
     Wide(&'static Compression<u64>, [u64; 8]),
-}
-
-impl Message for &mut DigestJob<'_> {
-    fn parts(&self) -> [&[u8]; PARTS] {
-        [self.message, &[], &[]]
-    }
-}
-
-fn hash<W: Word>(
-    of: &'static Compression<W>,
-    initial: &[W; 8],
-    tier: Tier,
-    jobs: &mut [DigestJob<'_>],
-) {
-    let mut room = Room::new();
-    let mut scheduler = Scheduler::new(of, tier, jobs.len(), &mut room);
-    let mut done = |job: &mut DigestJob<'_>, state: [W; 8]| of.write(&state, job.digest);
-    longest_first(
-        jobs,
-        |job| Some(job.message.len() as u64),
-        |_, job| {
-            scheduler.submit(job, initial, 0, &mut done);
-        },
-    );
-    scheduler.finish(&mut done);
 }
 
 /// RFC 1321 section 3.3. Words that a function lacks are zero.

@@ -5,10 +5,47 @@ mod nist;
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
-use weir_simd::for_each_tier;
+use weir_simd::{Tier, for_each_tier};
 
 use super::kernel::Kernel;
 use super::*;
+
+/// One message to hash.
+struct DigestJob<'a> {
+    /// Of any length and alignment.
+    message: &'a [u8],
+    /// Output: the digest's first bytes, at most [`Digest::bytes`].
+    digest: &'a mut [u8],
+}
+
+impl Message for &mut DigestJob<'_> {
+    fn parts(&self) -> [&[u8]; PARTS] {
+        [self.message, &[], &[]]
+    }
+}
+
+/// Hashes messages with the kernels of `tier`.
+fn hash(digest: Digest, tier: Tier, jobs: &mut [DigestJob<'_>]) {
+    fn run<W: Word>(
+        of: &'static Compression<W>,
+        initial: &[W; 8],
+        tier: Tier,
+        jobs: &mut [DigestJob<'_>],
+    ) {
+        let mut room = Room::new();
+        let mut scheduler = Scheduler::new(of, tier, jobs.len(), &mut room);
+        let mut done = |job: &mut DigestJob<'_>, state: [W; 8]| of.write(&state, job.digest);
+        let bytes = |job: &DigestJob<'_>| Some(job.message.len() as u64);
+        longest_first(jobs, bytes, |_, job| {
+            scheduler.submit(job, initial, 0, &mut done);
+        });
+        scheduler.finish(&mut done);
+    }
+    match digest.initial() {
+        Initial::Narrow(of, state) => run(of, &state, tier, jobs),
+        Initial::Wide(of, state) => run(of, &state, tier, jobs),
+    }
+}
 
 /// Hashes `messages` with every kernel that `tier` includes, the scalar one
 /// too, and hands each result to `check` with the kernel's name.
@@ -157,6 +194,11 @@ fn every_length_up_to_three_blocks_agrees_with_the_crate() {
     let messages: Vec<&[u8]> = (0..=390).map(|n| &bytes[n % 9..n % 9 + n]).collect();
     for digest in Digest::ALL {
         let expected: Vec<Vec<u8>> = messages.iter().map(|m| by_crate(digest, m)).collect();
+        for (message, expected) in messages.iter().zip(&expected) {
+            let mut one = vec![0; digest.bytes()];
+            digest.hash_one(message, &mut one);
+            assert_eq!(one, *expected, "{digest:?}");
+        }
         for_each_tier(|tier| {
             with_every_kernel(digest, tier, &messages, |kernel, digests| {
                 assert!(digests == expected, "{digest:?} by {kernel}");

@@ -117,9 +117,9 @@ pub(crate) fn tag_one(digest: Digest, key: &[u8], message: &[u8], tag: &mut [u8]
         let [inner, outer] = W::pads(key);
         let digest_bytes = key.digest.bytes();
         let mut block = Zeroizing::new([0; MOST_BLOCK_BYTES]);
-        let inner = of.finish_one(inner, message);
+        let inner = of.finish_one(inner, 1, message);
         of.write(&inner, &mut block[..digest_bytes]);
-        let outer = of.finish_one(outer, &block[..digest_bytes]);
+        let outer = of.finish_one(outer, 1, &block[..digest_bytes]);
         of.write(&outer, tag);
     }
     let key = HmacKey::new(digest, key);
