@@ -3,7 +3,7 @@
 use weir_simd::Tier;
 
 use crate::aead::gcm::GcmKey;
-use crate::aead::{AeadKey, CcmKey, ChaCha20Poly1305Key, MacSuiteKey, Ocb3Key};
+use crate::aead::{CcmKey, ChaCha20Poly1305Key, MacSuiteKey, Ocb3Key};
 use crate::etm::{EtmKey, EtmSecret};
 use crate::keys::KeyMaterial;
 use crate::mac::hmac::digest_of;
@@ -39,8 +39,7 @@ pub(crate) enum Kind {
     Gcm = 1,
     Ocb3 = 2,
     ChaCha20Poly1305 = 4,
-    /// CCM.
-    Aead = 8,
+    Ccm = 8,
     Etm = 16,
     /// A MAC of [`crate::mac`] alone, but for HMAC.
     Mac = 32,
@@ -131,17 +130,17 @@ impl<C> Kernel<C> {
             Kernel::Hmac(_) => Kind::Hmac,
             Kernel::Ocb3(_) => Kind::Ocb3,
             Kernel::ChaCha20Poly1305(_) => Kind::ChaCha20Poly1305,
-            Kernel::Ccm(_) => Kind::Aead,
+            Kernel::Ccm(_) => Kind::Ccm,
             Kernel::Mac(_) => Kind::Mac,
             Kernel::MacSuite(_) => Kind::MacSuite,
         }
     }
 
-    /// The key of a packet of [`Kind::Aead`].
+    /// The key of a packet of [`Kind::Ccm`].
     #[inline]
-    pub(crate) fn aead(&self) -> Option<AeadKey<'_>> {
+    pub(crate) fn ccm(&self) -> Option<&CcmKey> {
         match self {
-            Kernel::Ccm(key) => Some(AeadKey::Ccm(key)),
+            Kernel::Ccm(key) => Some(key),
             _ => None,
         }
     }

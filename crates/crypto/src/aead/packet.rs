@@ -1,18 +1,14 @@
-//! The packets of a batch under AEADs that chain, and under those of two algorithms: their
-//! kernels take packets one part after the other.
+//! The packets of a batch under CCM, whose kernels take them one part after the other.
 
-use weir_simd::Tier;
-
-use super::ccm::{self, CcmKey};
+use super::ccm::CcmKey;
 use crate::cipher::Block;
-use crate::engine::Family;
 use crate::verdict::tags_agree;
 
 /// One packet.
-pub(crate) struct AeadPacket<'a> {
+pub(crate) struct CcmPacket<'a> {
     /// In the batch.
     pub(crate) index: usize,
-    pub(crate) key: AeadKey<'a>,
+    pub(crate) key: &'a CcmKey,
     /// 12 bytes of nonce, which end in the IV where the packet carries one, and zeros.
     pub(crate) nonce: Block,
     /// Authenticated, not encrypted.
@@ -25,13 +21,7 @@ pub(crate) struct AeadPacket<'a> {
     pub(crate) is_good: bool,
 }
 
-/// A key of one of the modes.
-#[derive(Clone, Copy)]
-pub(crate) enum AeadKey<'a> {
-    Ccm(&'a CcmKey),
-}
-
-impl AeadPacket<'_> {
+impl CcmPacket<'_> {
     /// The IV that the packet carries: RFC 4106, section 4.
     #[inline]
     pub(crate) fn iv(&self) -> [u8; 8] {
@@ -51,14 +41,5 @@ impl AeadPacket<'_> {
             self.tag[..sent].copy_from_slice(&tag[..sent]);
             self.is_good = true;
         }
-    }
-}
-
-/// Seals or opens packets with the kernels of the tiers that `tier` says.
-pub(crate) fn process(tier: impl Fn(Family) -> Tier, open: bool, packets: &mut [AeadPacket<'_>]) {
-    let has = |is: fn(&AeadKey<'_>) -> bool| packets.iter().any(|packet| is(&packet.key));
-    let has_ccm = has(|key| matches!(key, AeadKey::Ccm(_)));
-    if has_ccm {
-        ccm::process(tier(Family::Ccm), open, packets);
     }
 }

@@ -5,18 +5,17 @@ use arrayvec::ArrayVec;
 use weir_simd::{Tier, prefetch};
 
 use super::cells::Cells;
-use super::cut::{Cut, Remainder};
+use super::cut::Remainder;
 use super::descriptor::Descriptor;
 use super::one_time::{OneTime, OneTimeKeys};
 use super::pending::{Packet, Pending};
 use super::whole_tags::WholeTags;
 use super::{BATCH_PACKETS, Refusal, Verdicts};
-use crate::aead::{self, AeadPacket, Plan, chacha20_poly1305, gcm, ocb3};
+use crate::aead::{CcmPacket, Plan, ccm, chacha20_poly1305, gcm, ocb3};
 use crate::cipher::Block;
 use crate::engine::{Family, tier_in_use};
 use crate::etm::{EtmKey, EtmPacket};
 use crate::frames;
-use crate::impossible::{Impossible, happens};
 use crate::kernel::{Kernel, Kind};
 use crate::keys::{IvSource, KeyError, KeyId, KeyMaterial, NonceRule, Table};
 use crate::limits::Lengths;
@@ -189,8 +188,8 @@ impl<K: Key> Core<K> {
         if self.pending.has(Kind::ChaCha20Poly1305) {
             self.run_chacha20_poly1305(buffer, &mut verdicts);
         }
-        if self.pending.has(Kind::Aead) {
-            self.run_aead(buffer, &mut verdicts);
+        if self.pending.has(Kind::Ccm) {
+            self.run_ccm(buffer, &mut verdicts);
         }
         if self.pending.has(Kind::Etm) || self.pending.has(Kind::Hmac) {
             self.run_etm(buffer, &mut verdicts);
@@ -270,29 +269,6 @@ impl<K: Key> Core<K> {
         match one_time {
             Some(key) => Some(key),
             None => self.key_at(slot)?.kernel().etm(),
-        }
-    }
-
-    /// Writes the IV of a packet of encrypt-then-MAC that is sealed, and says whether there is
-    /// one now.
-    #[inline]
-    fn write_iv(&self, index: usize, iv: &mut [u8]) -> bool {
-        if K::OPEN || iv.is_empty() {
-            return true;
-        }
-        if happens(Impossible::NoIv) {
-            return false;
-        }
-        match self.pending.given_iv(index, iv.len()) {
-            Some(given) if given.len() == iv.len() => {
-                iv.copy_from_slice(given);
-                true
-            }
-            Some(_) => false,
-            None => iv.as_mut_array().is_some_and(|iv| {
-                *iv = self.pending.number(index).to_be_bytes();
-                true
-            }),
         }
     }
 
@@ -437,14 +413,20 @@ impl<K: Key> Core<K> {
     }
 
     #[inline(never)]
-    fn run_aead(&self, buffer: &mut [u8], verdicts: &mut Verdicts) {
+    fn run_ccm(&self, buffer: &mut [u8], verdicts: &mut Verdicts) {
         let pending = &*self.pending;
-        let mut packets = ArrayVec::<AeadPacket<'_>, BATCH_PACKETS>::new();
-        self.for_each_cut(Kind::Aead, buffer, |index, slot, cut| {
-            if let Some(key) = self.key_at(slot).and_then(|key| key.kernel().aead())
+        let mut packets = ArrayVec::<CcmPacket<'_>, BATCH_PACKETS>::new();
+        let order = pending.in_order_of_offsets();
+        let mut remainder = Remainder::of(buffer);
+        for index in &order[..pending.len()] {
+            let index = usize::from(*index);
+            if pending.kind(index) == Kind::Ccm
+                && let Some(cut) = remainder.cut(pending.place(index))
+                && let Some(key) = self.key_at(pending.slots()[index])
+                && let Some(key) = key.kernel().ccm()
                 && (K::OPEN || pending.write_iv(index, cut.iv))
             {
-                packets.push(AeadPacket {
+                packets.push(CcmPacket {
                     index,
                     key,
                     nonce: *pending.nonce(index),
@@ -457,8 +439,8 @@ impl<K: Key> Core<K> {
                     is_good: false,
                 });
             }
-        });
-        aead::process(|family| self.tier_of(family), K::OPEN, &mut packets);
+        }
+        ccm::process(self.tier_of(Family::Ccm), K::OPEN, &mut packets);
         let good = packets.iter().filter(|packet| packet.is_good);
         verdicts.set_all_good(good.map(|packet| packet.index));
     }
@@ -482,7 +464,7 @@ impl<K: Key> Core<K> {
                 && let Some(key) = self.etm_key_at(pending.slots()[index])
                 && let layout = place.etm_layout()
                 && let Some(iv) = bytes.get_mut(layout.iv..layout.payload)
-                && self.write_iv(index, iv)
+                && (K::OPEN || pending.write_iv(index, iv))
             {
                 prefetch(key);
                 packets.push(EtmPacket {
@@ -524,27 +506,6 @@ impl<K: Key> Core<K> {
             _ => self.tier_of(family),
         };
         frames::cleared(|| mac::process(tier, &mut packets, verdicts));
-    }
-
-    /// Cuts the packets of a kind, and calls `each` with the index, the slot of the key, and the
-    /// parts of each.
-    fn for_each_cut<'b>(
-        &'b self,
-        kind: Kind,
-        buffer: &'b mut [u8],
-        mut each: impl FnMut(usize, u32, Cut<'b>),
-    ) {
-        let pending = &*self.pending;
-        let order = pending.in_order_of_offsets();
-        let mut remainder = Remainder::of(buffer);
-        for index in &order[..pending.len()] {
-            let index = usize::from(*index);
-            if pending.kind(index) == kind
-                && let Some(cut) = remainder.cut(pending.place(index))
-            {
-                each(index, pending.slots()[index], cut);
-            }
-        }
     }
 }
 

@@ -206,7 +206,7 @@ impl Pending {
         }
     }
 
-    /// Gives a packet an IV: what [`Pending::given_iv`] takes of a block.
+    /// Gives a packet an IV: what [`Pending::write_iv`] takes of a block.
     pub(super) fn set_iv(&mut self, index: usize, iv: Block) {
         self.nonces[index] = iv;
         self.has_given_iv[index] = true;
@@ -216,17 +216,6 @@ impl Pending {
     #[inline]
     pub(super) fn has_given_iv(&self, index: usize) -> bool {
         self.has_given_iv[index]
-    }
-
-    /// The IV of a packet that the caller gave one.
-    #[inline]
-    pub(super) fn given_iv(&self, index: usize, bytes: usize) -> Option<&[u8]> {
-        let nonce = &self.nonces[index];
-        let iv = match bytes {
-            16 => &nonce[..],
-            _ => &nonce[4..12],
-        };
-        self.has_given_iv[index].then_some(iv)
     }
 
     /// Joins what ESP with extended sequence numbers authenticates.
@@ -256,11 +245,17 @@ impl Pending {
         if happens(Impossible::NoIv) {
             return false;
         }
-        let Some(iv) = iv.as_mut_array::<8>() else {
-            return iv.is_empty();
-        };
         let nonce = &self.nonces[index];
-        *iv = std::array::from_fn(|at| nonce[4 + at]);
+        if let Some(iv) = iv.as_mut_array::<8>() {
+            *iv = std::array::from_fn(|at| nonce[4 + at]);
+            return true;
+        }
+        match iv.as_mut_array::<16>() {
+            // A nonce that was counted is no block.
+            Some(iv) if self.has_given_iv[index] => *iv = *nonce,
+            Some(_) => return false,
+            None => return iv.is_empty(),
+        }
         true
     }
 

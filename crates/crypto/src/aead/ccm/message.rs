@@ -1,6 +1,6 @@
 //! What a packet's chain runs over: SP 800-38C appendix A.2.
 
-use crate::aead::AeadPacket;
+use crate::aead::CcmPacket;
 
 /// The bytes to chain, in whole blocks, one after the other.
 pub(super) struct Message<'a> {
@@ -27,7 +27,7 @@ const fn tag_flags(tag_bytes: usize) -> u8 {
 }
 
 impl<'a> Message<'a> {
-    pub(super) fn new(salt: [u8; 3], tag_bytes: usize, parts: &'a AeadPacket<'_>) -> Message<'a> {
+    pub(super) fn new(salt: [u8; 3], tag_bytes: usize, parts: &'a CcmPacket<'_>) -> Message<'a> {
         let (associated, text) = (parts.associated, &*parts.text);
         let length_bytes = length_bytes(associated.len());
         let mut front = [0; FRONT_BYTES];
@@ -66,7 +66,7 @@ impl<'a> Message<'a> {
     }
 
     /// How long the message of a packet is.
-    pub(super) fn bytes_of(parts: &AeadPacket<'_>) -> usize {
+    pub(super) fn bytes_of(parts: &CcmPacket<'_>) -> usize {
         let associated = parts.associated.len();
         16 + (length_bytes(associated) + associated).next_multiple_of(16)
             + parts.text.len().next_multiple_of(16)

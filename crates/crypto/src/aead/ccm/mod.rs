@@ -20,7 +20,7 @@ mod tests;
 
 use weir_simd::Tier;
 
-use super::packet::{AeadKey, AeadPacket};
+use super::packet::CcmPacket;
 use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::InvalidLength;
@@ -77,13 +77,13 @@ impl CcmKey {
 }
 
 /// A packet with its key.
-type Ccm<'p, 'a> = (&'a CcmKey, &'p mut AeadPacket<'a>);
+type Ccm<'p, 'a> = (&'a CcmKey, &'p mut CcmPacket<'a>);
 
 /// Packets whose chains are planned at once.
 const MOST_PACKETS: usize = 64;
 
-/// Seals or opens the CCM packets among `packets` with the kernels of `tier`.
-pub(crate) fn process(tier: Tier, open: bool, packets: &mut [AeadPacket<'_>]) {
+/// Seals or opens `packets` with the kernels of `tier`.
+pub(crate) fn process(tier: Tier, open: bool, packets: &mut [CcmPacket<'_>]) {
     for packets in packets.chunks_mut(MOST_PACKETS) {
         for size in AesKeySize::ALL {
             process_some(tier, size, open, packets);
@@ -93,16 +93,15 @@ pub(crate) fn process(tier: Tier, open: bool, packets: &mut [AeadPacket<'_>]) {
 
 /// Processes packets under keys of one size: decrypted before they are chained
 /// if they are opened, encrypted after that if they are sealed.
-fn process_some(tier: Tier, size: AesKeySize, open: bool, all: &mut [AeadPacket<'_>]) {
+fn process_some(tier: Tier, size: AesKeySize, open: bool, all: &mut [CcmPacket<'_>]) {
     let mut packets = [const { None }; MOST_PACKETS];
     let mut ends = Tags::<MOST_PACKETS>::new();
     // Blocks to chain, place: the longest first, so that lanes end together.
     let mut order = [(0, 0); MOST_PACKETS];
     let mut count = 0;
     for (place, (given, packet)) in all.iter_mut().zip(&mut packets).enumerate() {
-        if let AeadKey::Ccm(key) = given.key
-            && key.size == size
-        {
+        let key = given.key;
+        if key.size == size {
             order[count] = (Message::bytes_of(given), place);
             count += 1;
             *packet = Some((key, given));
