@@ -116,6 +116,29 @@ pub(crate) enum Told<'a> {
 }
 
 impl Told<'_> {
+    /// A part that an earlier message of the same handshake had, or that a later one will.
+    fn elsewhere(&self, buffer: Buffer) -> Part<'_> {
+        let Told::Tls(record) = self else {
+            return Part::Absent;
+        };
+        let known = match buffer {
+            Buffer::Ja3ServerHash => record.ja3s.as_ref().map(|ja3s| &ja3s.hash),
+            Buffer::TlsSubject => record.subject.as_ref(),
+            Buffer::TlsIssuer => record.issuerdn.as_ref(),
+            Buffer::TlsSerial => record.serial.as_ref(),
+            _ => None,
+        };
+        let is_of_certificate = matches!(
+            buffer,
+            Buffer::TlsSubject | Buffer::TlsIssuer | Buffer::TlsSerial | Buffer::TlsCertificates
+        );
+        match known {
+            Some(text) => Part::Here(text.as_bytes(), true),
+            None if is_of_certificate && record.fingerprint.is_none() => Part::Later,
+            None => Part::Absent,
+        }
+    }
+
     fn transaction(self) -> Transaction {
         let (number, record) = match self {
             Told::Dns(message, number) => {
@@ -168,10 +191,18 @@ impl<'a> EventContent<'a> {
         match *self {
             EventContent::Http(view) if buffer.grows() => view.body(buffer),
             EventContent::Http(view) => derived.part(buffer, |out| view.head_part(buffer, out)),
-            EventContent::Parts(parts, _) => derived.part(buffer, |out| {
-                let part = parts.iter().find(|(part, _)| *part == buffer);
-                part.map(|(_, text)| out.extend_from_slice(text)).is_some()
-            }),
+            EventContent::Parts(parts, told) => {
+                let of_message = parts.iter().find(|(part, _)| *part == buffer);
+                let of_message = of_message.map(|(_, text)| *text);
+                let text = match (of_message, told.elsewhere(buffer)) {
+                    (Some(text), _) | (None, Part::Here(text, _)) => Some(text),
+                    (None, Part::Later) => return Part::Later,
+                    (None, Part::Absent) => None,
+                };
+                derived.part(buffer, |out| {
+                    text.map(|text| out.extend_from_slice(text)).is_some()
+                })
+            }
         }
     }
 }

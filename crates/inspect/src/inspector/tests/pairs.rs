@@ -405,3 +405,24 @@ fn a_second_hello_raises_what_the_first_did_not() {
     let talk = Talk::new().asks(&first).asks(&second).asks(&second);
     assert_eq!(talk.answers(&server).sids(rules), [(3, 1), (4, 2), (6, 3)]);
 }
+
+/// As in Suricata: parts of several messages of a handshake are parts of one transaction.
+#[test]
+fn a_rule_may_ask_for_parts_of_several_tls_messages() {
+    let certificate = include_bytes!("certificate.der");
+    let (client, server) = tls(b"a.example", 1, certificate);
+    let rules = r#"
+        alert tls any any -> any any (ja3s.hash; pcre:"/^[0-9a-f]{32}$/"; tls.cert_subject; content:"Weir"; sid:1;)
+        alert tls any any -> any any (tls.cert_subject; content:"Weir"; ja3s.hash; pcre:"/^[0-9a-f]{32}$/"; sid:2;)
+        alert tls any any -> any any (ja3s.hash; pcre:"/^[0-9a-f]{32}$/"; tls.cert_subject; content:!"other"; sid:3;)
+        alert tls any any -> any any (ja3s.hash; pcre:"/^[0-9a-f]{32}$/"; tls.cert_subject; content:!"Weir"; sid:4;)
+        alert tls any any -> any any (ja3s.hash; pcre:"/^[g-z]/"; tls.cert_subject; content:"Weir"; sid:5;)"#;
+    let talk = Talk::new().asks(&client).answers(&server);
+    assert_eq!(talk.sids(rules), [(4, 1), (4, 2), (4, 3)]);
+    let mut talk = Talk::new().asks(&client);
+    for part in server.chunks(7) {
+        talk = talk.answers(part);
+    }
+    let sids: Vec<u32> = talk.sids(rules).iter().map(|(_, sid)| *sid).collect();
+    assert_eq!(sids, [1, 2, 3]);
+}

@@ -152,7 +152,10 @@ impl Side {
             at += 4 + length;
             let memory = &mut self.memory;
             let mut tell = |record: &TlsRecord, parts: &NamedParts<'_>| {
-                memory.go_on();
+                // Rules about a hello may wait for the certificate.
+                if *kind != CERTIFICATE {
+                    memory.go_on();
+                }
                 notify(Event {
                     protocol: AppProtocol::Tls,
                     direction,
