@@ -1,7 +1,7 @@
 //! Connections at once, and new ones per second: `cargo bench -p weir-inspect --bench connections`.
 //!
 //! Each is opened by a handshake, and sends the head of an HTTP request that has no end yet, so that
-//! streams and parser keep what they have. Checksums are verified, and rules about streams and
+//! streams and parser keep what they have; then the end comes, and the response. Checksums are verified, and rules about streams and
 //! HTTP are loaded. Time is that of inspection alone, on one processor.
 
 use std::sync::Arc;
@@ -19,13 +19,24 @@ const BATCH: usize = 256;
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 const REQUEST: &[u8] = b"GET /index.html HTTP/1.1\r\nHost: www.example\r\nUser-Agent: curl/8.0\r\n";
+const REQUEST_END: &[u8] = b"\r\n";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Type: text/html\r\n\
+    Content-Length: 26\r\n\r\nabcdefghijklmnopqrstuvwxyz";
 const RULES: &[u8] = br#"
 alert tcp any any -> any 80 (msg:"a"; flow:established,to_server; content:"swordfish"; sid:1;)
 alert http any any -> any any (msg:"b"; http.uri; content:"/swordfish"; sid:2;)
 "#;
 
-/// What one connection sends up to the handshake's end, or behind it.
-fn packets(number: u32, has_begun: bool) -> Vec<Vec<u8>> {
+/// How far the connections have come.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Handshake,
+    Head,
+    Exchange,
+}
+
+/// What one connection sends in a phase.
+fn packets(number: u32, phase: Phase) -> Vec<Vec<u8>> {
     let client = FlowKey {
         source: u128::from(0x0a00_0000 + number / 16),
         destination: 0xc612_0001,
@@ -46,25 +57,31 @@ fn packets(number: u32, has_begun: bool) -> Vec<Vec<u8>> {
         build::tcp_packet(&key, &header, payload)
     };
     let behind = 1001 + REQUEST.len() as u32;
-    match has_begun {
-        false => vec![
+    let end = behind + REQUEST_END.len() as u32;
+    match phase {
+        Phase::Handshake => vec![
             packet(true, SYN, 1000, 0, b""),
             packet(false, SYN | ACK, 5000, 1001, b""),
             packet(true, ACK, 1001, 5001, b""),
         ],
-        true => vec![
+        Phase::Head => vec![
             packet(true, ACK, 1001, 5001, REQUEST),
             packet(false, ACK, 5001, behind, b""),
+        ],
+        Phase::Exchange => vec![
+            packet(true, ACK, behind, 5001, REQUEST_END),
+            packet(false, ACK, 5001, end, RESPONSE),
+            packet(true, ACK, end, 5001 + RESPONSE.len() as u32, b""),
         ],
     }
 }
 
 /// Inspects one phase of all connections, and says how long that took.
-fn inspect(inspector: &mut Inspector, has_begun: bool) -> Duration {
+fn inspect(inspector: &mut Inspector, phase: Phase) -> Duration {
     let mut took = Duration::ZERO;
     for first in (0..CONNECTIONS).step_by(MADE as usize) {
         let records: Vec<Vec<u8>> = (first..first + MADE)
-            .flat_map(|number| packets(number, has_begun))
+            .flat_map(|number| packets(number, phase))
             .collect();
         let begun = Instant::now();
         for batch in records.chunks(BATCH) {
@@ -110,11 +127,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut inspector = Inspector::with_options(Arc::new(rules), &options);
     let before = memory_bytes()?;
-    for (has_begun, what) in [
-        (false, "handshakes"),
-        (true, "and the head of a request each"),
+    for (phase, what) in [
+        (Phase::Handshake, "handshakes"),
+        (Phase::Head, "and the head of a request each"),
+        (Phase::Exchange, "and its end with a response"),
     ] {
-        let took = inspect(&mut inspector, has_begun);
+        let took = inspect(&mut inspector, phase);
         let per_second = f64::from(CONNECTIONS) / took.as_secs_f64();
         let statistics = inspector.statistics();
         let bytes = memory_bytes()?.saturating_sub(before);

@@ -61,9 +61,15 @@ pub(crate) struct Streams {
     conversation: Option<Conversation>,
     /// The protocol is known, and messages are read if it has any.
     is_told: bool,
-    /// Where its conversation begins, in the stream to the server and in that to the client: behind
-    /// zero in a tunnel.
-    start: (u64, u64),
+    /// Where its conversation begins, where that is in a tunnel.
+    start: Option<Box<Start>>,
+}
+
+/// Where the conversation in a tunnel begins.
+#[derive(Clone, Copy, Debug, Default)]
+struct Start {
+    to_server: u64,
+    to_client: u64,
     /// Transactions in front of it.
     transactions: u64,
 }
@@ -92,16 +98,16 @@ impl Streams {
             conversation,
             is_told,
             start,
-            transactions,
         } = self;
+        let start = start.as_deref().copied().unwrap_or_default();
         let stream = |direction| match direction {
-            Direction::ToServer => (&*to_server, start.0),
-            Direction::ToClient => (&*to_client, start.1),
+            Direction::ToServer => (&*to_server, start.to_server),
+            Direction::ToClient => (&*to_client, start.to_client),
         };
         let is_new = !*is_told && application.is_some();
         if let (true, Some(application)) = (is_new, application) {
             *is_told = true;
-            *conversation = Conversation::new(application, *transactions);
+            *conversation = Conversation::new(application, start.transactions);
             if let Some(conversation) = conversation {
                 for direction in [Direction::ToServer, Direction::ToClient] {
                     let (stream, start) = stream(direction);
@@ -133,11 +139,11 @@ impl Streams {
         if let Some(tunnel) = conversation.as_ref().and_then(Conversation::tunnel) {
             let start_of =
                 |stream: &Stream, bytes: usize| stream.end().saturating_sub(bytes as u64);
-            self.start = (
-                start_of(&self.to_server, tunnel.bytes_to_server),
-                start_of(&self.to_client, tunnel.bytes_to_client),
-            );
-            self.transactions = tunnel.transactions;
+            self.start = Some(Box::new(Start {
+                to_server: start_of(&self.to_server, tunnel.bytes_to_server),
+                to_client: start_of(&self.to_client, tunnel.bytes_to_client),
+                transactions: tunnel.transactions,
+            }));
             self.conversation = None;
             self.is_told = false;
         }
@@ -145,15 +151,16 @@ impl Streams {
 
     /// Whether what is spoken in a tunnel is yet to be told.
     fn has_entered_tunnel(&self) -> bool {
-        !self.is_told && self.start != (0, 0)
+        !self.is_told && self.start.is_some()
     }
 
     /// The bytes of a stream that may identify its protocol, if they did not before its last
     /// `new_bytes`.
     fn telling(&self, direction: Direction, new_bytes: usize) -> Option<&[u8]> {
+        let start = self.start.as_deref().copied().unwrap_or_default();
         let (stream, start) = match direction {
-            Direction::ToServer => (&self.to_server, self.start.0),
-            Direction::ToClient => (&self.to_client, self.start.1),
+            Direction::ToServer => (&self.to_server, start.to_server),
+            Direction::ToClient => (&self.to_client, start.to_client),
         };
         let bytes = stream.from(start);
         let is_begun = stream.base() <= start;

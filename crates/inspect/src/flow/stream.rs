@@ -87,20 +87,34 @@ pub(crate) struct Stream {
     window: Vec<u8>,
     /// Place of the window's first byte in the stream.
     base: u64,
+    /// Behind the last byte that the receiver acknowledged.
+    acknowledged: u64,
+    /// `None` of the streams, most of them, whose bytes all came in order.
+    irregular: Option<Box<Irregular>>,
+    /// `None` before a rule was close to a match.
+    remembered: Option<Box<Remembered>>,
+}
+
+/// What came otherwise than in order.
+#[derive(Debug, Default)]
+struct Irregular {
     /// Urgent bytes, which are no part of the stream.
     urgent_bytes: u64,
     /// Place of the one that was announced last.
     urgent: Option<u64>,
     ahead: Ahead,
     doubtful: Ahead,
-    /// Behind the last byte that the receiver acknowledged.
-    acknowledged: u64,
     /// The last gap that was given up.
     gap: (u64, u64),
+}
+
+/// What is remembered of rules.
+#[derive(Debug, Default)]
+struct Remembered {
     /// Rules whose search content was seen, and the rest not yet.
-    pub(crate) waiting: Vec<Waiting>,
+    waiting: Vec<Waiting>,
     /// The first of the rules that the last packet put off: its turn is next.
-    pub(crate) turn: Option<u32>,
+    turn: Option<u32>,
     /// Numbers of the rules that matched, and where the stream ended then: what lies before
     /// is no match again.
     matched: Vec<(u32, u64)>,
@@ -130,7 +144,8 @@ impl Stream {
     /// (as Linux and most others read RFC 9293, section 3.8.5).
     pub(super) fn note_urgent(&mut self, behind: u32) {
         let place = self.place(behind.wrapping_sub(1));
-        self.urgent = place.and_then(|place| u64::try_from(place).ok());
+        self.irregular.get_or_insert_default().urgent =
+            place.and_then(|place| u64::try_from(place).ok());
     }
 
     /// Sequence number that is expected next: of the next byte, or behind the
@@ -143,12 +158,16 @@ impl Stream {
 
     /// Whether something is there behind bytes that are missing.
     pub(super) fn has_gap(&self) -> bool {
-        !self.ahead.is_empty()
+        (self.irregular.as_ref()).is_some_and(|irregular| !irregular.ahead.is_empty())
+    }
+
+    fn urgent_bytes(&self) -> u64 {
+        (self.irregular.as_ref()).map_or(0, |irregular| irregular.urgent_bytes)
     }
 
     /// Place of the next byte in order, urgent ones counted.
     pub(crate) fn next(&self) -> u64 {
-        self.end() + self.urgent_bytes
+        self.end() + self.urgent_bytes()
     }
 
     /// Whether all bytes up to the end were seen.
@@ -167,7 +186,17 @@ impl Stream {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.window.capacity() + self.ahead.memory_bytes() + self.doubtful.memory_bytes()
+        let irregular = self.irregular.as_ref().map_or(0, |irregular| {
+            size_of::<Irregular>()
+                + irregular.ahead.memory_bytes()
+                + irregular.doubtful.memory_bytes()
+        });
+        let remembered = self.remembered.as_ref().map_or(0, |remembered| {
+            size_of::<Remembered>()
+                + remembered.waiting.capacity() * size_of::<Waiting>()
+                + remembered.matched.capacity() * size_of::<(u32, u64)>()
+        });
+        self.window.capacity() + irregular + remembered
     }
 
     /// The place of a sequence number, near the next one.
@@ -208,14 +237,15 @@ impl Stream {
         }
         if place > next as i64 {
             arrival.differs |= self.keep(place as u64, new, has_end, keeping.overlap);
-            if self.ahead.memory_bytes() > keeping.ahead_bytes {
+            let ahead = &self.irregular.get_or_insert_default().ahead;
+            if ahead.memory_bytes() > keeping.ahead_bytes {
                 self.give_up_gap(&mut arrival);
             } else {
                 self.pass_acknowledged(&mut arrival);
             }
             return arrival;
         }
-        if self.ahead.is_empty() {
+        if !self.has_gap() {
             self.append(new, has_end, &mut arrival);
             arrival.is_payload = old == 0 && arrival.new_bytes == payload.len();
         } else if keeping.overlap == Overlap::First {
@@ -230,9 +260,10 @@ impl Stream {
     }
 
     fn keep(&mut self, place: u64, new: &[u8], has_end: bool, overlap: Overlap) -> bool {
+        let ahead = &mut self.irregular.get_or_insert_default().ahead;
         match has_end {
-            true => self.ahead.insert_last(place, new, overlap),
-            false => self.ahead.insert(place, new, overlap),
+            true => ahead.insert_last(place, new, overlap),
+            false => ahead.insert(place, new, overlap),
         }
     }
 
@@ -241,10 +272,12 @@ impl Stream {
         let place = self.place(sequence);
         if let Some(place) = place.and_then(|place| u64::try_from(place).ok())
             && place >= self.next()
-            && self.doubtful.memory_bytes() + payload.len() <= MAX_DOUBTFUL_BYTES
             && !payload.is_empty()
         {
-            self.doubtful.insert(place, payload, Overlap::First);
+            let doubtful = &mut self.irregular.get_or_insert_default().doubtful;
+            if doubtful.memory_bytes() + payload.len() <= MAX_DOUBTFUL_BYTES {
+                doubtful.insert(place, payload, Overlap::First);
+            }
         }
     }
 
@@ -263,10 +296,14 @@ impl Stream {
     /// was doubted, or behind a gap.
     fn pass_acknowledged(&mut self, arrival: &mut Arrival) {
         while self.next() < self.acknowledged && !self.is_finished {
-            if let Some(bytes) = self.doubtful.take(self.next()) {
+            let next = self.next();
+            let Some(irregular) = &mut self.irregular else {
+                return;
+            };
+            if let Some(bytes) = irregular.doubtful.take(next) {
                 self.append(bytes.data(), false, arrival);
             } else {
-                let first = [self.ahead.first(), self.doubtful.first()];
+                let first = [irregular.ahead.first(), irregular.doubtful.first()];
                 match first.into_iter().flatten().min() {
                     Some(first) if first < self.acknowledged => self.restart(first, arrival),
                     _ => return,
@@ -278,31 +315,44 @@ impl Stream {
 
     /// Goes on behind the first gap.
     fn give_up_gap(&mut self, arrival: &mut Arrival) {
-        if let Some(first) = self.ahead.first() {
+        let ahead = self.irregular.as_ref().map(|irregular| &irregular.ahead);
+        if let Some(first) = ahead.and_then(Ahead::first) {
             self.restart(first, arrival);
             self.append_ahead(arrival);
         }
     }
 
     fn restart(&mut self, place: u64, arrival: &mut Arrival) {
-        self.gap = (self.next(), place);
+        let gap = (self.next(), place);
+        let irregular = self.irregular.get_or_insert_default();
+        irregular.gap = gap;
         self.window.clear();
-        self.base = place - self.urgent_bytes;
-        self.waiting.clear();
+        self.base = place - irregular.urgent_bytes;
+        if let Some(remembered) = &mut self.remembered {
+            remembered.waiting.clear();
+        }
         arrival.after_gap = true;
         arrival.new_bytes = 0;
     }
 
     /// Whether a segment has bytes that were given up.
     fn is_in_gap(&self, place: i64, payload_bytes: usize) -> bool {
-        let (start, end) = self.gap;
+        let Some((start, end)) = self.irregular.as_ref().map(|irregular| irregular.gap) else {
+            return false;
+        };
         place < end as i64 && place + payload_bytes as i64 > start as i64
     }
 
     fn append_ahead(&mut self, arrival: &mut Arrival) {
-        while !self.ahead.is_empty()
-            && let Some(bytes) = self.ahead.take(self.next())
-        {
+        while self.has_gap() {
+            let next = self.next();
+            let ahead = self
+                .irregular
+                .as_mut()
+                .map(|irregular| &mut irregular.ahead);
+            let Some(bytes) = ahead.and_then(|ahead| ahead.take(next)) else {
+                return;
+            };
             self.append(bytes.data(), bytes.has_end(), arrival);
         }
     }
@@ -313,7 +363,9 @@ impl Stream {
         let next = self.next();
         if has_end {
             self.is_finished = true;
-            self.ahead.clear();
+            if let Some(irregular) = &mut self.irregular {
+                irregular.ahead.clear();
+            }
         }
         let old = self.window.len() - arrival.new_bytes;
         if old >= 2 * WINDOW_BYTES {
@@ -321,17 +373,19 @@ impl Stream {
             self.window.drain(..surplus);
             self.base += surplus as u64;
         }
-        let urgent = self.urgent.and_then(|urgent| urgent.checked_sub(next));
-        match urgent.filter(|at| *at < bytes.len() as u64) {
-            Some(at) => {
+        let urgent = self.irregular.as_ref().and_then(|known| known.urgent);
+        let urgent = urgent.and_then(|urgent| urgent.checked_sub(next));
+        let urgent = urgent.filter(|at| *at < bytes.len() as u64);
+        match (urgent, &mut self.irregular) {
+            (Some(at), Some(irregular)) => {
                 let (before, after) = bytes.split_at(at as usize);
                 self.window.extend_from_slice(before);
                 self.window.extend_from_slice(&after[1..]);
-                self.urgent_bytes += 1;
-                self.urgent = None;
+                irregular.urgent_bytes += 1;
+                irregular.urgent = None;
                 arrival.new_bytes += bytes.len() - 1;
             }
-            None => {
+            _ => {
                 self.window.extend_from_slice(bytes);
                 arrival.new_bytes += bytes.len();
             }
@@ -340,11 +394,11 @@ impl Stream {
 
     /// Whether bytes at a place differ from those in the window.
     fn differs(&self, place: i64, bytes: &[u8]) -> bool {
-        if self.urgent_bytes > 0 {
+        if self.urgent_bytes() > 0 {
             // Places and bytes are no longer side by side.
             return false;
         }
-        let from = place - (self.base + self.urgent_bytes) as i64;
+        let from = place - self.base as i64;
         let skip = (-from).max(0) as usize;
         let known = self.window.get(from.max(0) as usize..).unwrap_or_default();
         let bytes = bytes.get(skip..).unwrap_or_default();
@@ -353,19 +407,24 @@ impl Stream {
 
     /// The place from which on a rule may match: behind its last match.
     pub(crate) fn start_for(&self, rule: u32) -> u64 {
-        let known = self.matched.iter().rev().find(|(known, _)| *known == rule);
+        let matched = self.remembered.iter().flat_map(|known| &known.matched);
+        let known = matched.rev().find(|(known, _)| *known == rule);
         known.map_or(self.base, |(_, end)| self.base.max(*end))
     }
 
     /// Notes that a rule matched in what there is. Says whether there was room
     /// for it.
     pub(crate) fn note_match(&mut self, rule: u32) {
-        self.waiting.retain(|waiting| waiting.rule != rule);
-        self.matched.retain(|(known, _)| *known != rule);
-        if self.matched.len() == MAX_REMEMBERED {
-            self.matched.remove(0);
+        let end = self.end();
+        let Remembered {
+            waiting, matched, ..
+        } = &mut **self.remembered.get_or_insert_default();
+        waiting.retain(|waiting| waiting.rule != rule);
+        matched.retain(|(known, _)| *known != rule);
+        if matched.len() == MAX_REMEMBERED {
+            matched.remove(0);
         }
-        self.matched.push((rule, self.end()));
+        matched.push((rule, end));
     }
 
     /// Notes that a rule's content was seen and the rest was not, and what is
@@ -375,12 +434,13 @@ impl Stream {
             known.missing = missing;
             return false;
         }
-        let is_full = self.waiting.len() == MAX_REMEMBERED;
-        if is_full {
-            self.waiting.remove(0);
-        }
         let seen = self.end();
-        self.waiting.push(Waiting {
+        let waiting = &mut self.remembered.get_or_insert_default().waiting;
+        let is_full = waiting.len() == MAX_REMEMBERED;
+        if is_full {
+            waiting.remove(0);
+        }
+        waiting.push(Waiting {
             rule,
             seen,
             missing,
@@ -388,16 +448,36 @@ impl Stream {
         is_full
     }
 
+    /// Rules whose search content was seen, and the rest not yet.
+    pub(crate) fn waiting(&mut self) -> &mut [Waiting] {
+        let remembered = self.remembered.as_deref_mut();
+        remembered.map_or(&mut [], |remembered| &mut remembered.waiting)
+    }
+
     /// What is known of a rule that waits.
     pub(crate) fn waiting_of(&mut self, rule: u32) -> Option<&mut Waiting> {
-        self.waiting.iter_mut().find(|known| known.rule == rule)
+        self.waiting().iter_mut().find(|known| known.rule == rule)
     }
 
     /// Forgets the rules whose content has left the window.
     pub(crate) fn forget_waiting(&mut self) {
         let end = self.end();
-        self.waiting
-            .retain(|known| end - known.seen.min(end) <= WINDOW_BYTES as u64);
+        if let Some(remembered) = &mut self.remembered {
+            let is_near = |known: &Waiting| end - known.seen.min(end) <= WINDOW_BYTES as u64;
+            remembered.waiting.retain(is_near);
+        }
+    }
+
+    /// The first of the rules that the last packet put off: its turn is next.
+    pub(crate) fn turn(&self) -> Option<u32> {
+        self.remembered.as_ref()?.turn
+    }
+
+    /// Notes which rule is next, or that none was put off.
+    pub(crate) fn set_turn(&mut self, turn: Option<u32>) {
+        if turn.is_some() || self.remembered.is_some() {
+            self.remembered.get_or_insert_default().turn = turn;
+        }
     }
 }
 
@@ -496,7 +576,8 @@ mod tests {
                     gave_up_at = Some(n);
                     break;
                 }
-                assert!(stream.memory_bytes() <= KEEPING.ahead_bytes);
+                let irregular_bytes = size_of::<Irregular>();
+                assert!(stream.memory_bytes() <= KEEPING.ahead_bytes + irregular_bytes);
             }
             let most = (KEEPING.ahead_bytes as u32) / (payload_bytes + 64);
             assert_eq!(gave_up_at, Some(most), "{payload_bytes}");
@@ -557,7 +638,7 @@ mod tests {
             ((&b"abcdef"[..], 0), true)
         );
         assert_eq!(stream.next_sequence(), Some(sequence(7)));
-        assert!(stream.ahead.is_empty());
+        assert!(!stream.has_gap());
     }
 
     #[test]

@@ -95,14 +95,14 @@ pub(super) struct Connection {
     server: End,
     /// A SYN that came while the connection was open. If the other end takes
     /// it, a new connection has begun.
-    reopening: Option<(Segment, Direction)>,
+    reopening: Option<Box<(Segment, Direction)>>,
 }
 
 /// What is known of the sequence numbers of one end.
 #[derive(Debug, Default)]
 struct End {
     /// SYNs of which the other end may take one.
-    syns: Vec<Syn>,
+    syns: Box<[Syn]>,
     /// The one that it took, without its data.
     syn: Option<Syn>,
     /// Behind the last byte that it sent.
@@ -308,9 +308,15 @@ impl End {
             data_bytes: segment.payload_bytes,
             options: segment.options,
         };
-        self.syns.retain(|known| known.isn != syn.isn);
-        self.syns.truncate(MAX_SYNS - 1);
-        self.syns.push(syn);
+        if self.syns.is_empty() {
+            self.syns = Box::new([syn]);
+            return;
+        }
+        let mut syns = std::mem::take(&mut self.syns).into_vec();
+        syns.retain(|known| known.isn != syn.isn);
+        syns.truncate(MAX_SYNS - 1);
+        syns.push(syn);
+        self.syns = syns.into();
     }
 
     /// The other end acknowledges a SYN, perhaps with data in it or behind it.
@@ -422,9 +428,10 @@ impl Connection {
     /// The SYN that came while the connection was open, and which way it went, if
     /// the segment is the SYN-ACK that takes it.
     pub(super) fn reopened_by(&self, segment: Segment) -> Option<(Segment, Direction)> {
-        self.reopening.filter(|(syn, _)| {
-            segment.is_syn_ack() && segment.acknowledgement == syn.sequence.wrapping_add(1)
-        })
+        let (syn, direction) = **self.reopening.as_ref()?;
+        let takes_it =
+            segment.is_syn_ack() && segment.acknowledgement == syn.sequence.wrapping_add(1);
+        takes_it.then_some((syn, direction))
     }
 
     fn ends(&mut self, direction: Direction) -> (&mut End, &mut End) {
@@ -545,7 +552,7 @@ impl Connection {
             }
         }
         if from.syn.is_some() && to.syn.is_some() {
-            (from.syns, to.syns) = (Vec::new(), Vec::new());
+            (from.syns, to.syns) = (Box::default(), Box::default());
             self.stage = Stage::Established;
             if segment.flags & SYN == 0 {
                 return self.judge(segment, direction, None, false);
@@ -574,7 +581,7 @@ impl Connection {
             }
             let is_repeated = from.syn.is_some_and(|syn| syn.isn == segment.sequence);
             if segment.is_syn() && !is_repeated {
-                self.reopening = Some((segment, direction));
+                self.reopening = Some(Box::new((segment, direction)));
             }
             return Err(Unacceptable::Syn);
         }

@@ -262,3 +262,15 @@ fn a_full_table_forgets_quiet_flows_and_counts_them() {
     let counts = send(5000, SERVER, now_ns);
     assert_eq!((counts.opened, counts.evicted), (1009, 1000));
 }
+
+#[test]
+fn inspectors_that_share_limits_keep_no_more_together() {
+    let limits = FlowLimits::default();
+    for inspectors in [1, 2, 3, 32] {
+        let each = limits.shared_by(inspectors);
+        assert!(each.flows * inspectors <= limits.flows && each.flows > 0);
+        assert!(each.stream_bytes * inspectors <= limits.stream_bytes);
+    }
+    assert_eq!(limits.shared_by(0), limits);
+    assert_eq!(limits.shared_by(usize::MAX).flows, 1);
+}

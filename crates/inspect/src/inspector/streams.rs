@@ -43,7 +43,7 @@ impl Trial<'_> {
         self.add_rules_by_header();
         self.scratch.candidates.retain(is_about_stream);
         let end = stream.end();
-        for waiting in &mut stream.waiting {
+        for waiting in stream.waiting() {
             if let Some(rule) = self.rules.with_number(waiting.rule) {
                 if self.scratch.candidates.contains(&rule) {
                     waiting.seen = end;
@@ -53,7 +53,7 @@ impl Trial<'_> {
             }
         }
         let mut candidates = self.take_candidates();
-        let mut turn = self.in_turn(stream.turn, &mut candidates);
+        let mut turn = self.in_turn(stream.turn(), &mut candidates);
         for rule in &candidates {
             let number = self.rules.number(*rule);
             let (outcome, missing) = if self.has_turn(&mut turn, number) {
@@ -79,7 +79,7 @@ impl Trial<'_> {
                 Outcome::Not => {}
             }
         }
-        stream.turn = turn.next;
+        stream.set_turn(turn.next);
         self.scratch.candidates = candidates;
     }
 

@@ -54,6 +54,16 @@ impl Memory {
         self.turn = None;
     }
 
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.matched.is_empty() && self.turn.is_none()
+    }
+
+    /// What it takes, itself included.
+    fn memory_bytes(&self) -> usize {
+        let rules = self.waiting.capacity() + self.matched.capacity();
+        size_of::<Memory>() + rules * size_of::<u32>()
+    }
+
     /// Another message of the same transaction: what matched stays so.
     pub(crate) fn go_on(&mut self) {
         self.waiting.clear();

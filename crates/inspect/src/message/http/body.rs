@@ -34,9 +34,12 @@ enum Chunk {
     Trailer(bool),
 }
 
-/// The body of a message.
+/// The body of a message. One that is empty takes no memory.
+#[derive(Debug, Default)]
+pub(super) struct Body(Option<Box<Content>>);
+
 #[derive(Default)]
-pub(super) struct Body {
+struct Content {
     framing: Framing,
     bytes: Vec<u8>,
     /// Bytes that came, decoded or not.
@@ -48,9 +51,9 @@ pub(super) struct Body {
     ends_with_connection: bool,
 }
 
-impl std::fmt::Debug for Body {
+impl std::fmt::Debug for Content {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Body")
+        f.debug_struct("Content")
             .field("framing", &self.framing)
             .field("bytes", &self.bytes.len())
             .finish_non_exhaustive()
@@ -60,33 +63,36 @@ impl std::fmt::Debug for Body {
 impl Body {
     pub(super) fn begin_request(&mut self, head: &Head) {
         // As in Suricata; servers refuse requests with several.
-        self.begin(head, head.field("content-length"), Framing::Done);
-        self.ends_with_connection = false;
+        let length = head.field("content-length");
+        *self = Body::begun(head, length, Framing::Done, false);
     }
 
     pub(super) fn begin_answer(&mut self, head: &Head, has_body: bool) {
-        // As in curl.
-        self.begin(head, head.last_field("content-length"), Framing::UntilEnd);
-        self.ends_with_connection = true;
-        if !has_body {
-            self.framing = Framing::Done;
-        }
+        *self = match has_body {
+            // As in curl.
+            true => {
+                let length = head.last_field("content-length");
+                Body::begun(head, length, Framing::UntilEnd, true)
+            }
+            false => Body::default(),
+        };
     }
 
-    fn begin(&mut self, head: &Head, length: Option<&[u8]>, otherwise: Framing) {
-        self.bytes.clear();
-        self.came = false;
-        self.sent_bytes = 0;
+    fn begun(
+        head: &Head,
+        length: Option<&[u8]>,
+        otherwise: Framing,
+        ends_with_connection: bool,
+    ) -> Body {
         let all = |name: &[u8]| {
             let mut values = Vec::new();
             head.write_field(name, &mut values);
             values
         };
-        let (content, transfer) = (all(b"content-encoding"), all(b"transfer-encoding"));
-        self.codings = Codings::of_field(&[&content, &b","[..], &transfer].concat());
+        let transfer = all(b"transfer-encoding");
         let mut words = transfer.split(|byte| *byte == b',').map(without_blanks);
         let is_chunked = words.any(|word| word.eq_ignore_ascii_case(b"chunked"));
-        self.framing = if is_chunked {
+        let framing = if is_chunked {
             Framing::Chunked(Chunk::Size(None, false))
         } else {
             match length.and_then(decimal) {
@@ -95,43 +101,63 @@ impl Body {
                 None => otherwise,
             }
         };
+        if framing == Framing::Done {
+            return Body::default();
+        }
+        let content = all(b"content-encoding");
+        Body(Some(Box::new(Content {
+            framing,
+            codings: Codings::of_field(&[&content, &b","[..], &transfer].concat()),
+            ends_with_connection,
+            ..Content::default()
+        })))
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.0.as_ref().map_or(&[], |content| &content.bytes)
     }
 
     /// Bytes that were sent for it so far, with what is around chunks.
     pub(super) fn sent_bytes(&self) -> u64 {
-        self.sent_bytes
+        self.0.as_ref().map_or(0, |content| content.sent_bytes)
     }
 
     /// Whether some of it came.
     pub(super) fn is_there(&self) -> bool {
-        self.came
+        self.0.as_ref().is_some_and(|content| content.came)
     }
 
     /// Whether the message is over.
     pub(super) fn is_complete(&self) -> bool {
-        self.framing == Framing::Done
+        (self.0.as_ref()).is_none_or(|content| content.framing == Framing::Done)
     }
 
     /// Whether no more of it will be looked at.
     pub(super) fn is_seen(&self) -> bool {
-        self.is_complete() || self.bytes.len() >= MAX_BODY_BYTES
+        self.is_complete() || self.bytes().len() >= MAX_BODY_BYTES
     }
 
     pub(super) fn end(&mut self) {
-        self.framing = Framing::Done;
+        if let Some(content) = &mut self.0 {
+            content.framing = Framing::Done;
+        }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        let decoding = self.codings.as_ref().map_or(0, Codings::memory_bytes);
-        self.bytes.capacity() + decoding
+        self.0.as_ref().map_or(0, |content| {
+            let decoding = content.codings.as_ref().map_or(0, Codings::memory_bytes);
+            size_of::<Content>() + content.bytes.capacity() + decoding
+        })
     }
 
     /// Takes in bytes, and tells how many are the body's.
     pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
+        self.0.as_mut().map_or(0, |content| content.take(bytes))
+    }
+}
+
+impl Content {
+    fn take(&mut self, bytes: &[u8]) -> usize {
         let taken = self.take_framed(bytes);
         self.sent_bytes += taken as u64;
         taken

@@ -16,10 +16,28 @@ const VERSION_PREFIX: &[u8] = b"HTTP/";
 /// Most fields of a head; the others are only in the raw buffers.
 const MAX_FIELDS: usize = 256;
 
+/// A part of a head.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl From<Range<usize>> for Span {
+    fn from(range: Range<usize>) -> Span {
+        // A head is shorter than this by far.
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Span {
+            start: place(range.start),
+            end: place(range.end),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Field {
-    name: Range<usize>,
-    value: Range<usize>,
+    name: Span,
+    value: Span,
 }
 
 /// A head as far as it came.
@@ -28,20 +46,13 @@ pub(super) struct Head {
     bytes: Vec<u8>,
     is_complete: bool,
     is_too_long: bool,
-    line: Range<usize>,
+    line: Span,
     /// The fields' lines with the empty one behind them.
-    block: Range<usize>,
+    block: Span,
     fields: Vec<Field>,
 }
 
 impl Head {
-    pub(super) fn clear(&mut self) {
-        self.bytes.clear();
-        self.fields.clear();
-        (self.line, self.block) = (0..0, 0..0);
-        (self.is_complete, self.is_too_long) = (false, false);
-    }
-
     /// Bytes so far.
     pub(super) fn bytes_kept(&self) -> usize {
         self.bytes.len()
@@ -93,8 +104,7 @@ impl Head {
 
     /// Leaves the head empty, and hands over what it had.
     pub(super) fn take_bytes(&mut self) -> Vec<u8> {
-        let bytes = std::mem::take(&mut self.bytes);
-        self.clear();
+        let Head { bytes, .. } = std::mem::take(self);
         self.is_complete = true;
         bytes
     }
@@ -109,31 +119,36 @@ impl Head {
     pub(super) fn parse(&mut self) {
         let bytes = &self.bytes;
         let mut at = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
-        self.line = trimmed(bytes, 0..at);
-        self.block = at..bytes.len();
+        self.line = trimmed(bytes, 0..at).into();
+        self.block = (at..bytes.len()).into();
         self.fields.clear();
         while at < bytes.len() && self.fields.len() < MAX_FIELDS {
             let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |n| at + n + 1);
             let is_folded = matches!(bytes[at], b' ' | b'\t');
             if let (true, Some(last)) = (is_folded, self.fields.last_mut()) {
-                last.value = trimmed(bytes, last.value.start..end);
+                last.value = trimmed(bytes, last.value.start as usize..end).into();
             } else if let Some(colon) = memchr::memchr(b':', &bytes[at..end]) {
                 self.fields.push(Field {
-                    name: trimmed(bytes, at..at + colon),
-                    value: trimmed(bytes, at + colon + 1..end),
+                    name: trimmed(bytes, at..at + colon).into(),
+                    value: trimmed(bytes, at + colon + 1..end).into(),
                 });
             } else if !bytes[at..end].trim_ascii().is_empty() {
                 self.fields.push(Field {
-                    name: at..at,
-                    value: trimmed(bytes, at..end),
+                    name: Span::default(),
+                    value: trimmed(bytes, at..end).into(),
                 });
             }
             at = end;
         }
     }
 
+    fn span(&self, span: Span) -> &[u8] {
+        let range = span.start as usize..span.end as usize;
+        self.bytes.get(range).unwrap_or_default()
+    }
+
     fn line(&self) -> &[u8] {
-        &self.bytes[self.line.clone()]
+        self.span(self.line)
     }
 
     fn words(&self) -> impl Iterator<Item = &[u8]> {
@@ -183,11 +198,11 @@ impl Head {
     }
 
     fn name(&self, field: &Field) -> &[u8] {
-        &self.bytes[field.name.clone()]
+        self.span(field.name)
     }
 
     fn value(&self, field: &Field) -> &[u8] {
-        &self.bytes[field.value.clone()]
+        self.span(field.value)
     }
 
     /// The values of the fields of a name in lower case.
@@ -256,7 +271,7 @@ impl Head {
             Buffer::HttpRequestLine | Buffer::HttpResponseLine => self.line(),
             Buffer::HttpStatusCode => self.status_text(),
             Buffer::HttpStatusMessage => self.reason(),
-            Buffer::HttpRawHeader => &self.bytes[self.block.clone()],
+            Buffer::HttpRawHeader => self.span(self.block),
             Buffer::HttpUri => return uri::write_normal(self.target(), out),
             Buffer::HttpHost => return self.write_host(out),
             Buffer::HttpRawHost => return self.write_field(b"host", out),

@@ -58,11 +58,11 @@ struct Request {
 pub(crate) struct Http {
     request: Side,
     answer: Side,
-    asked: VecDeque<Request>,
+    asked: VecDeque<Box<Request>>,
     /// Requests so far.
     requests: u64,
     /// The request whose response is being read.
-    answered: Option<Request>,
+    answered: Option<Box<Request>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,9 +86,19 @@ struct Side {
     state: State,
     head: Head,
     body: Body,
-    memory: Memory,
+    /// `None` before a rule was close to a match in a message.
+    memory: Option<Box<Memory>>,
     /// How many bytes have come behind the last head.
     behind_bytes: usize,
+}
+
+impl Side {
+    /// Another message begins.
+    fn forget_rules(&mut self) {
+        if let Some(memory) = &mut self.memory {
+            memory.clear();
+        }
+    }
 }
 
 /// A message at the moment of an event.
@@ -183,7 +193,7 @@ impl Http {
                         continue;
                     }
                     side.head.parse();
-                    side.memory.clear();
+                    side.forget_rules();
                     side.behind_bytes = rest.len();
                     self.begin_body(direction);
                     self.tell(direction, true, 0, notify);
@@ -195,7 +205,8 @@ impl Http {
                     rest = &rest[taken..];
                     let grew = side.body.bytes().len() > known;
                     // What is too long to be kept still goes by in the stream.
-                    let is_awaited = !side.memory.waiting.is_empty();
+                    let is_awaited =
+                        (side.memory.as_ref()).is_some_and(|known| !known.waiting.is_empty());
                     if grew || is_awaited || side.body.is_complete() {
                         self.tell(direction, false, known, notify);
                     }
@@ -228,7 +239,7 @@ impl Http {
                         .map(|request| request.record.text_bytes())
                         .sum();
                     let has_room = kept + head.bytes_kept() <= MAX_RECORD_BYTES;
-                    self.asked.push_back(Request {
+                    self.asked.push_back(Box::new(Request {
                         asked,
                         number: self.requests,
                         record: if has_room {
@@ -236,7 +247,7 @@ impl Http {
                         } else {
                             HttpRecord::default()
                         },
-                    });
+                    }));
                 }
                 self.requests += 1;
             }
@@ -294,7 +305,7 @@ impl Http {
     /// HTTP/0.9 has it (RFC 1945, section 6).
     fn begin_simple_response(&mut self, notify: &mut dyn FnMut(Event<'_>)) {
         let text = self.answer.head.take_bytes();
-        self.answer.memory.clear();
+        self.answer.forget_rules();
         self.begin_body(Direction::ToClient);
         self.answer.body.take(&text);
         self.tell(Direction::ToClient, true, 0, notify);
@@ -307,7 +318,8 @@ impl Http {
             self.keep_answer(direction);
             let side = self.side(direction);
             side.state = State::Head;
-            side.head.clear();
+            // Between messages a connection may be quiet for long.
+            (side.head, side.body) = (Head::default(), Body::default());
         }
     }
 
@@ -326,7 +338,7 @@ impl Http {
         if !is_lost {
             self.asked.clear();
             let side = self.side(direction);
-            side.head.clear();
+            side.head = Head::default();
             side.state = State::Seeking;
         }
     }
@@ -336,7 +348,7 @@ impl Http {
         // A head without end is what came of it.
         if side.state == State::Head && side.head.end() {
             side.head.parse();
-            side.memory.clear();
+            side.forget_rules();
             self.begin_body(direction);
             self.tell(direction, true, 0, notify);
         }
@@ -354,10 +366,10 @@ impl Http {
     fn request(&self, direction: Direction) -> Option<&Request> {
         match direction {
             Direction::ToServer => {
-                let newest = self.asked.back().or(self.answered.as_ref())?;
+                let newest = self.asked.back().or(self.answered.as_ref())?.as_ref();
                 (newest.number + 1 == self.requests).then_some(newest)
             }
-            Direction::ToClient => self.answered.as_ref(),
+            Direction::ToClient => self.answered.as_deref(),
         }
     }
 
@@ -376,7 +388,8 @@ impl Http {
         known_body_bytes: usize,
         notify: &mut dyn FnMut(Event<'_>),
     ) {
-        let mut memory = std::mem::take(&mut self.side(direction).memory);
+        let mut kept = self.side(direction).memory.take();
+        let mut fresh = Memory::default();
         let Side { head, body, .. } = match direction {
             Direction::ToServer => &self.request,
             Direction::ToClient => &self.answer,
@@ -392,16 +405,29 @@ impl Http {
                 is_new,
                 known_body_bytes,
             }),
-            memory: &mut memory,
+            memory: kept.as_deref_mut().unwrap_or(&mut fresh),
         });
-        self.side(direction).memory = memory;
+        if kept.is_none() && !fresh.is_empty() {
+            kept = Some(Box::new(fresh));
+        }
+        self.side(direction).memory = kept;
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
         let sides = [&self.request, &self.answer];
-        let sides = sides.map(|side| side.head.memory_bytes() + side.body.memory_bytes());
+        let sides = sides.map(|side| {
+            let memory = side
+                .memory
+                .as_ref()
+                .map_or(0, |memory| memory.memory_bytes());
+            side.head.memory_bytes() + side.body.memory_bytes() + memory
+        });
         let requests = self.asked.iter().chain(&self.answered);
-        sides.iter().sum::<usize>() + requests.map(Request::memory_bytes).sum::<usize>()
+        size_of::<Http>()
+            + sides.iter().sum::<usize>()
+            + requests
+                .map(|request| request.memory_bytes())
+                .sum::<usize>()
     }
 }
 
