@@ -45,11 +45,11 @@
 //! are the first 16 bytes of the ciphertext.
 
 mod chacha20;
+mod kernel;
 mod key;
 mod known_answers;
 mod mask;
 mod scalar;
-mod simd;
 #[cfg(test)]
 mod tests;
 
@@ -59,10 +59,11 @@ use arrayvec::ArrayVec;
 use weir_simd::Tier;
 
 use crate::batch::{BATCH_PACKETS, Refusal};
-use crate::cipher::Block;
+use crate::cipher::{Block, simd};
 use crate::engine::{Family, tier_in_use};
 use crate::frames;
 use crate::keys::{KeyId, Table};
+use kernel::EncryptEach;
 use key::KeyKind;
 
 pub use key::HeaderKey;
@@ -233,7 +234,9 @@ fn encrypt(tier: Tier, table: &Table<HeaderKey>, slots: &[u32], blocks: &mut [Bl
 }
 
 fn encrypt_aes<const ROUND_KEYS: usize>(tier: Tier, lanes: &mut [Lane<'_, ROUND_KEYS>]) {
-    if !simd::encrypt(tier, lanes) {
+    // Wider vectors would gain nothing: each block has round keys of its own, which would have
+    // to be brought together first.
+    if simd::run(tier.min(Tier::Aesni), EncryptEach(&mut *lanes)).is_none() {
         scalar::encrypt(lanes);
     }
 }

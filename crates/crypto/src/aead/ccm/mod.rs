@@ -18,13 +18,15 @@ mod message;
 #[cfg(test)]
 mod tests;
 
+use arrayvec::ArrayVec;
 use weir_simd::Tier;
 
 use super::packet::CcmPacket;
+use crate::cipher::Block;
 use crate::frames;
 use crate::impossible::{Impossible, happens};
 use crate::kernel::InvalidLength;
-use crate::mode::{CtrKey, ecb};
+use crate::mode::{CtrKey, CtrText, apply_each};
 use crate::suite::AesKeySize;
 use crate::tags::Tags;
 use chains::Chains;
@@ -62,17 +64,6 @@ impl CcmKey {
             salt: [a, b, c],
             tag_bytes,
         })
-    }
-
-    /// The block that masks the tag.
-    fn tag_pad(&self, tier: Tier, iv: [u8; 8]) -> u128 {
-        let mut block = [0; 16];
-        block[0] = COUNTER_FLAGS;
-        block[1..4].copy_from_slice(&self.salt);
-        block[4..12].copy_from_slice(&iv);
-        let mut pad = [block];
-        ecb::encrypt(tier, self.ctr.round_keys().used(), &mut pad);
-        u128::from_ne_bytes(pad[0])
     }
 }
 
@@ -117,28 +108,18 @@ fn process_some(tier: Tier, size: AesKeySize, open: bool, all: &mut [CcmPacket<'
         return;
     }
 
+    let mut tags = [None; MOST_PACKETS];
     if open {
-        frames::cleared(|| packets.iter_mut().for_each(encipher));
+        encipher(&mut packets, true, &mut tags);
     }
     chain(tier, size, &packets, order, &mut ends);
-    let mut tags = [const { None }; MOST_PACKETS];
-    frames::cleared(|| {
-        if !open {
-            packets.iter_mut().for_each(encipher);
-        }
-        for (place, (packet, tag)) in packets.iter().zip(&mut tags).enumerate() {
-            if let Some((key, packet)) = packet
-                && let Some(end) = ends.get(place)
-            {
-                let masked = u128::from_ne_bytes(*end) ^ key.tag_pad(tier, packet.iv());
-                let mut block = masked.to_ne_bytes();
-                block[key.tag_bytes.min(16)..].fill(0);
-                *tag = Some(block);
-            }
-        }
-    });
-    for (packet, tag) in packets.into_iter().zip(&tags) {
-        if let (Some((_, packet)), Some(tag)) = (packet, tag) {
+    for (place, tag) in tags.iter_mut().enumerate() {
+        *tag = ends.get(place).copied();
+    }
+    encipher(&mut packets, !open, &mut tags);
+    for (packet, tag) in packets.into_iter().zip(&mut tags) {
+        if let (Some((key, packet)), Some(tag)) = (packet, tag) {
+            tag[key.tag_bytes.min(16)..].fill(0);
             packet.finish(open, tag);
         }
     }
@@ -164,11 +145,34 @@ fn chain(
     });
 }
 
-/// Encrypts or decrypts a packet; one that the cipher refuses is a packet no more.
-fn encipher(packet: &mut Option<Ccm<'_, '_>>) {
-    if let Some((key, parts)) = packet
-        && key.ctr.apply(&parts.iv(), parts.text).is_err()
-    {
-        *packet = None;
+/// Encrypts or decrypts the tags of packets, and their texts if `with_texts`. A packet that the
+/// cipher refuses has no tag any more.
+fn encipher(
+    packets: &mut [Option<Ccm<'_, '_>>; MOST_PACKETS],
+    with_texts: bool,
+    tags: &mut [Option<Block>; MOST_PACKETS],
+) {
+    let mut are_refused = [false; MOST_PACKETS];
+    let mut texts = ArrayVec::<CtrText<'_>, { 2 * MOST_PACKETS }>::new();
+    let packets = packets.iter_mut().zip(&mut *tags).zip(&mut are_refused);
+    for ((packet, tag), is_refused) in packets {
+        let Some((key, packet)) = packet else {
+            continue;
+        };
+        let iv = packet.iv();
+        let text = with_texts.then(|| key.ctr.text(&iv, packet.text));
+        let pad = tag.as_mut().map(|tag| key.ctr.text(&iv, tag));
+        for (text, first_counter) in [(text, 1), (pad, 0)] {
+            match text {
+                Some(Ok(text)) => texts.push(text.counting_from(first_counter)),
+                Some(Err(InvalidLength)) => *is_refused = true,
+                None => {}
+            }
+        }
+    }
+    frames::cleared(|| apply_each(&mut texts));
+    drop(texts);
+    for (tag, is_refused) in tags.iter_mut().zip(are_refused) {
+        *tag = tag.filter(|_| !is_refused);
     }
 }

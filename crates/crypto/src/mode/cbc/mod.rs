@@ -6,6 +6,7 @@
 //! takes many blocks of one packet at once. A key has the form that its tier
 //! needs. The RustCrypto crates are the scalar reference and do 3DES.
 
+mod inverse;
 mod lanes;
 mod mac;
 mod simd;
@@ -16,9 +17,11 @@ use aes::cipher::{
 };
 use weir_simd::Tier;
 
-use crate::cipher::{AesDecryptKey, AesEncryptKey, AesRoundKeys, Block, TripleDesKey};
+use crate::cipher::simd::{has_unit, run};
+use crate::cipher::{AesDecryptKey, AesEncryptKey, AesRoundKeys, TripleDesKey};
 use crate::kernel::InvalidLength;
 use crate::suite::AesKeySize;
+use inverse::{Decrypt, Invert};
 
 pub(crate) use lanes::{CbcLanes, CbcRoom, Chained};
 pub(crate) use mac::{ChainLanes, MOST_CHAINS};
@@ -76,16 +79,23 @@ impl CbcKey for CbcDecryptKey {
 
 /// Whether AES-CBC has kernels in `tier`, or what the processor has of it.
 pub(crate) fn has_lanes(tier: Tier) -> bool {
-    simd::lanes(tier.min(weir_simd::detect())) > 0
+    has_unit(tier.min(weir_simd::detect()))
 }
 
 /// Round keys for encryption become those for decryption, where the tier of `keys` has kernels.
+///
+/// # Panics
+/// The processor lacks the tier, or that has no kernel.
 pub(crate) fn invert(keys: &mut AesRoundKeys) {
-    simd::invert(&mut keys.keys, keys.rounds);
+    let kernel = Invert(&mut keys.keys[..=keys.rounds]);
+    assert!(run(keys.tier, kernel).is_some());
 }
 
 /// Decrypts whole blocks of one packet in place by the round keys of [`invert`], with the
 /// kernel of their tier.
+///
+/// # Panics
+/// As [`invert`]: the text would be left as it is.
 pub(crate) fn decrypt_blocks(
     keys: &AesRoundKeys,
     iv: &[u8],
@@ -94,8 +104,12 @@ pub(crate) fn decrypt_blocks(
     let (blocks, []) = text.as_chunks_mut() else {
         return Err(InvalidLength);
     };
-    let iv: &Block = iv.try_into().map_err(|_| InvalidLength)?;
-    simd::decrypt(keys.tier, &keys.keys, keys.rounds, iv, blocks);
+    let kernel = Decrypt {
+        round_keys: keys.used(),
+        iv: iv.try_into().map_err(|_| InvalidLength)?,
+        blocks,
+    };
+    assert!(run(keys.tier, kernel).is_some());
     Ok(())
 }
 

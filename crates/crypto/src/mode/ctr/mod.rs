@@ -1,6 +1,6 @@
 //! Counter mode as ESP uses it: RFC 3686.
 
-mod simd;
+mod kernel;
 #[cfg(test)]
 mod tests;
 
@@ -8,10 +8,11 @@ use weir_simd::Tier;
 use zeroize::Zeroize;
 
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
-use crate::cipher::{AesRoundKeys, Block};
+use crate::cipher::{AesRoundKeys, Block, simd};
 use crate::impossible::{Impossible, happens};
 use crate::kernel::{InvalidLength, salted_nonce};
 use crate::suite::AesKeySize;
+use kernel::ApplyEach;
 
 /// AES round keys and the nonce that RFC 3686 puts in front of the IV (here
 /// called salt, as for GCM).
@@ -23,8 +24,8 @@ pub(crate) struct CtrKey {
 /// A text with what it is encrypted or decrypted by.
 pub(crate) struct CtrText<'a> {
     pub(crate) round_keys: &'a AesRoundKeys,
-    /// What begins every counter block: salt and IV. The rest does not count.
-    pub(crate) nonce: Block,
+    /// The first counter block: salt, IV and counter.
+    first: Block,
     pub(crate) text: &'a mut [u8],
 }
 
@@ -54,12 +55,6 @@ impl CtrKey {
     ) -> Result<CtrText<'a>, InvalidLength> {
         CtrText::new(&self.round_keys, self.salt, iv, text)
     }
-
-    /// Encrypts or decrypts in place, which is the same.
-    pub(crate) fn apply(&self, iv: &[u8], text: &mut [u8]) -> Result<(), InvalidLength> {
-        apply_each(&mut [self.text(iv, text)?]);
-        Ok(())
-    }
 }
 
 impl<'a> CtrText<'a> {
@@ -77,9 +72,15 @@ impl<'a> CtrText<'a> {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = salted_nonce(salt, iv)?;
         Ok(CtrText {
             round_keys,
-            nonce: [a, b, c, d, e, f, g, h, i, j, k, l, 0, 0, 0, 0],
+            first: [a, b, c, d, e, f, g, h, i, j, k, l, 0, 0, 0, 1],
             text,
         })
+    }
+
+    /// The same under another counter of the first block, which is 1 otherwise.
+    pub(crate) fn counting_from(mut self, counter: u32) -> CtrText<'a> {
+        self.first[12..].copy_from_slice(&counter.to_be_bytes());
+        self
     }
 }
 
@@ -90,22 +91,25 @@ pub(crate) fn apply_each(texts: &mut [CtrText<'_>]) {
         kind(one) == kind(other)
     };
     for texts in texts.chunk_by_mut(alike) {
-        if !simd::apply_each(texts) {
+        let tier = texts[0].round_keys.tier;
+        if simd::run(tier, ApplyEach(&mut *texts)).is_none() {
             for text in texts {
-                apply(text.round_keys.used(), text.nonce, text.text);
+                apply(text.round_keys.used(), text.first, text.text);
             }
         }
     }
 }
 
 /// The scalar reference, in constant time. RFC 3686 section 4: counter blocks are salt, IV
-/// and a big-endian block counter that starts at 1.
-fn apply(round_keys: &[Block], nonce: Block, text: &mut [u8]) {
+/// and a big-endian block counter.
+fn apply(round_keys: &[Block], first: Block, text: &mut [u8]) {
     let keys = PlaneKeys::new(round_keys);
-    let mut counter = 1u32;
+    let [nonce @ .., a, b, c, d] = first;
+    let mut counter = u32::from_be_bytes([a, b, c, d]);
     for text in text.chunks_mut(16 * BLOCKS) {
-        let mut blocks = [nonce; BLOCKS];
+        let mut blocks = [[0; 16]; BLOCKS];
         for block in &mut blocks {
+            block[..12].copy_from_slice(&nonce);
             block[12..].copy_from_slice(&counter.to_be_bytes());
             counter = counter.wrapping_add(1);
         }

@@ -40,8 +40,8 @@ fn every_length_agrees_with_the_oracle_and_no_byte_behind_it_changes() {
             for_each_tier(|tier| {
                 let ctr = CtrKey::new(size, tier, key, salt).expect("a key");
                 let mut text = text.clone();
-                ctr.apply(&iv, &mut text[at..at + text_bytes])
-                    .expect("8 bytes");
+                let part = &mut text[at..at + text_bytes];
+                apply_each(&mut [ctr.text(&iv, part).expect("8 bytes")]);
                 assert!(text == expected, "{tier} {size:?} {text_bytes}");
             });
         }
@@ -87,6 +87,24 @@ fn texts_side_by_side_agree_with_the_oracle() {
                 .collect();
             apply_each(&mut side_by_side);
             assert!(texts == expected, "{tier} {round}");
+        });
+    }
+}
+
+/// Counters that start elsewhere, and those that wrap.
+#[test]
+fn counters_start_anywhere_and_wrap() {
+    let (key, salt, iv) = ([7; 16], [9, 8, 7, 6], [1, 2, 3, 4, 5, 6, 7, 8]);
+    for first in [0, 2, 255, u32::MAX - 40, u32::MAX] {
+        let mut expected = vec![3; 1700];
+        let block = [&salt[..], &iv, &first.to_be_bytes()].concat();
+        oracle(&key, &block, &mut expected);
+        for_each_tier(|tier| {
+            let ctr = CtrKey::new(AesKeySize::Aes128, tier, &key, salt).expect("a key");
+            let mut text = vec![3; 1700];
+            let one = ctr.text(&iv, &mut text).expect("8 bytes");
+            apply_each(&mut [one.counting_from(first)]);
+            assert!(text == expected, "{tier} {first}");
         });
     }
 }

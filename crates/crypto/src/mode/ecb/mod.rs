@@ -1,18 +1,22 @@
 //! Single blocks (SP 800-38A section 6.1): what other modes are made of, and
 //! what only the lab and tests may apply to texts.
 
-mod simd;
+mod kernel;
 #[cfg(test)]
 mod tests;
 
 use weir_simd::Tier;
 
-use crate::cipher::Block;
 use crate::cipher::bitslice::{BLOCKS, PlaneKeys};
+use crate::cipher::{Block, simd};
+use kernel::Apply;
 
 /// Encrypts every block by itself.
+///
+/// # Panics
+/// There are less than two round keys: the blocks would be left in plain.
 pub(crate) fn encrypt(tier: Tier, round_keys: &[Block], blocks: &mut [Block]) {
-    if !simd::encrypt(tier, round_keys, blocks) {
+    if !apply::<false>(tier, round_keys, blocks) {
         let keys = PlaneKeys::new(round_keys);
         for_each_four(blocks, |four| keys.encrypt(four));
     }
@@ -27,10 +31,16 @@ pub(crate) fn decrypt(
     inverse_keys: &[Block],
     blocks: &mut [Block],
 ) {
-    if !simd::decrypt(tier, inverse_keys, blocks) {
+    if !apply::<true>(tier, inverse_keys, blocks) {
         let keys = PlaneKeys::new(round_keys);
         for_each_four(blocks, |four| keys.decrypt(four));
     }
+}
+
+/// Applies the kernel of `tier` and returns true; or returns false where there is none.
+fn apply<const DECRYPT: bool>(tier: Tier, keys: &[Block], blocks: &mut [Block]) -> bool {
+    assert!(keys.len() > 1);
+    simd::run(tier, Apply::<DECRYPT> { keys, blocks }).is_some()
 }
 
 /// Hands the blocks over by four, the last ones filled up with zeros.

@@ -8,10 +8,13 @@ mod aesni;
 mod avx512;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon_aes;
+mod unit;
 
 use weir_simd::Tier;
 
 use super::{Block, MOST_ROUND_KEYS};
+
+pub(crate) use unit::{AesLanes, AesUnit, Kernel, decrypt, encrypt, has_unit, run};
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use aesni::expand as expand_one;

@@ -54,29 +54,6 @@ pub(crate) fn encrypt<const BLOCKS: usize>(
     }
 }
 
-/// Decrypts blocks side by side by the round keys of the equivalent inverse
-/// cipher (FIPS 197 section 5.3.5), in the order of decryption.
-#[inline]
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn decrypt<const BLOCKS: usize>(
-    inverse_keys: &[Block],
-    states: &mut [uint8x16_t; BLOCKS],
-) {
-    let [keys @ .., before_last, last] = inverse_keys else {
-        return;
-    };
-    for key in keys {
-        let key = load(key);
-        for state in states.iter_mut() {
-            *state = vaesimcq_u8(vaesdq_u8(*state, key));
-        }
-    }
-    let (before_last, last) = (load(before_last), load(last));
-    for state in states {
-        *state = veorq_u8(vaesdq_u8(*state, before_last), last);
-    }
-}
-
 #[inline]
 #[target_feature(enable = "neon")]
 pub(crate) fn load(block: &Block) -> uint8x16_t {
