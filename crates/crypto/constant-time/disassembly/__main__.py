@@ -71,7 +71,10 @@ def is_kernel(function):
 
 
 def short(name):
-    return re.sub(r"^<?weir_\w+::", "", name)
+    """Without the crate, and `Type::method` for `<Type>::method`, whose parameters do not count."""
+    if name.startswith("<"):
+        name = re.sub(r"(<[^<>]*>)?>::", lambda match: "<_>::" if match[1] else "::", name[1:], count=1)
+    return re.sub(r"^weir_\w+::", "", name)
 
 
 def overlap(a, b):

@@ -236,7 +236,7 @@ fn encrypt(tier: Tier, table: &Table<HeaderKey>, slots: &[u32], blocks: &mut [Bl
 fn encrypt_aes<const ROUND_KEYS: usize>(tier: Tier, lanes: &mut [Lane<'_, ROUND_KEYS>]) {
     // Wider vectors would gain nothing: each block has round keys of its own, which would have
     // to be brought together first.
-    if simd::run(tier.min(Tier::Aesni), EncryptEach(&mut *lanes)).is_none() {
+    if simd::run_narrow(tier, EncryptEach(&mut *lanes)).is_none() {
         scalar::encrypt(lanes);
     }
 }

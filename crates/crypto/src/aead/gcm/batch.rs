@@ -62,10 +62,6 @@ impl<'t, 'a> Task<'t, 'a> {
 
     /// The key of the packet at `position` of the order.
     #[inline(always)]
-    #[cfg_attr(
-        not(target_arch = "x86_64"),
-        expect(dead_code, reason = "for kernels of x86-64")
-    )]
     pub(super) fn key(&self, position: usize) -> Option<&'a [u8]> {
         let index = *self.indexes.get(position)?;
         self.columns.keys.get(usize::from(index)).copied()

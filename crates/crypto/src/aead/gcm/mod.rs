@@ -22,10 +22,12 @@ mod batch;
 mod field;
 pub(crate) mod gmac;
 mod key;
+mod narrow;
 mod packet;
 mod plan;
 mod scalar;
 mod simd;
+mod sums;
 #[cfg(test)]
 mod tests;
 

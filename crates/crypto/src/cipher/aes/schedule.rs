@@ -30,12 +30,9 @@ pub(crate) fn expand(
         return Err(InvalidLength);
     }
     let mut round_keys = Wiped([[0; 16]; MOST_ROUND_KEYS]);
-    if !simd::expand(tier, key, &mut round_keys) {
-        expand_words(
-            key,
-            &mut round_keys.as_flattened_mut()[..16 * (rounds(size) + 1)],
-            bitslice::substitute_word,
-        );
+    if !simd::expand_each(tier, &[key], &mut [&mut *round_keys]) {
+        let used = &mut round_keys[..=rounds(size)];
+        expand_words(key, used.as_flattened_mut());
     }
     Ok(round_keys)
 }
@@ -87,42 +84,40 @@ impl AesRoundKeys {
     }
 }
 
-/// Fills the round keys of several keys of one size, four at a time where `tier` has vectors
+/// Fills the round keys of several keys of one size, side by side where `tier` has vectors
 /// for it.
 pub(crate) fn expand_each<'k>(
     tier: Tier,
     size: AesKeySize,
     keys: impl Iterator<Item = (&'k [u8], &'k mut AesRoundKeys)>,
 ) -> Result<(), InvalidLength> {
-    let mut four = ArrayVec::<(&[u8], &mut AesRoundKeys), 4>::new();
+    const TOGETHER: usize = 16;
+    let mut raw = ArrayVec::<&[u8], TOGETHER>::new();
+    let mut expanded = ArrayVec::<&mut [Block; MOST_ROUND_KEYS], TOGETHER>::new();
     let mut keys = keys.peekable();
     while let Some((key, round_keys)) = keys.next() {
         if key.len() != size.key_bytes() {
             return Err(InvalidLength);
         }
         (round_keys.rounds, round_keys.tier) = (rounds(size), tier);
-        four.push((key, round_keys));
-        if !four.is_full() && keys.peek().is_some() {
+        raw.push(key);
+        expanded.push(&mut *round_keys.keys);
+        if !raw.is_full() && keys.peek().is_some() {
             continue;
         }
-        if let [(a, ka), (b, kb), (c, kc), (d, kd)] = &mut four[..]
-            && simd::expand_four(
-                tier,
-                [a, b, c, d],
-                [ka, kb, kc, kd].map(|key| &mut *key.keys),
-            )
-        {
-            four.clear();
+        if !simd::expand_each(tier, &raw, &mut expanded) {
+            for (key, round_keys) in raw.iter().zip(&mut expanded) {
+                **round_keys = *expand(tier, size, key)?;
+            }
         }
-        for (key, round_keys) in four.drain(..) {
-            round_keys.keys = expand(tier, size, key)?;
-        }
+        raw.clear();
+        expanded.clear();
     }
     Ok(())
 }
 
-/// The scalar reference: word by word, in constant time if `substitute_word` is.
-pub(super) fn expand_words(key: &[u8], schedule: &mut [u8], substitute_word: impl Fn(u32) -> u32) {
+/// The scalar reference: word by word, in constant time.
+fn expand_words(key: &[u8], schedule: &mut [u8]) {
     let key_bytes = key.len();
     schedule[..key_bytes].copy_from_slice(key);
     let mut rcon = 1u8;
@@ -134,10 +129,10 @@ pub(super) fn expand_words(key: &[u8], schedule: &mut [u8], substitute_word: imp
         };
         let mut last = word(at - 4);
         if at % key_bytes == 0 {
-            last = substitute_word(last.rotate_right(8)) ^ u32::from(rcon);
+            last = bitslice::substitute_word(last.rotate_right(8)) ^ u32::from(rcon);
             rcon = (rcon << 1) ^ (0x1b * (rcon >> 7));
         } else if key_bytes == 32 && at % key_bytes == 16 {
-            last = substitute_word(last);
+            last = bitslice::substitute_word(last);
         }
         let next = word(at - key_bytes) ^ last;
         schedule[at..at + 4].copy_from_slice(&next.to_le_bytes());

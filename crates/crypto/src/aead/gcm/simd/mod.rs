@@ -3,17 +3,15 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
-mod aesni;
-#[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "aarch64")]
-mod neon_aes;
 
 use weir_simd::Tier;
 
 use super::batch::Task;
 use super::key::{GcmKey, Line};
+use super::narrow::{Absorb, FillPowers, Process};
 use crate::cipher::Block;
+use crate::cipher::simd;
 use crate::mac::{LANES, Message};
 use crate::tags::Tags;
 
@@ -57,50 +55,24 @@ const _: () = assert!(AVX512_LANES.raw_text_bytes < 16 * 253);
 /// `tier` has no kernel or the processor no `tier`.
 pub(super) fn run(tier: Tier, task: &mut Task<'_, '_>) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if tier.is_available() {
-        match tier {
-            // SAFETY: the tier, and with it every feature that its kernels
-            // enable, is there.
-            Tier::Avx512 => unsafe { avx512::run(task) },
-            // SAFETY: as above.
-            Tier::Aesni => unsafe { aesni::run(task) },
-            Tier::Scalar | Tier::NeonAes => return false,
-        }
+    if tier == Tier::Avx512 && tier.is_available() {
+        // SAFETY: the tier, and with it every feature that its kernels enable, is there.
+        unsafe { avx512::run(task) };
         return true;
     }
-    #[cfg(target_arch = "aarch64")]
-    if tier == Tier::NeonAes && tier.is_available() {
-        // SAFETY: the tier, and with it every feature that its kernels enable,
-        // is there.
-        unsafe { neon_aes::run(task) };
-        return true;
-    }
-    let _ = (tier, task);
-    false
+    simd::run_narrow(tier, Process(task)).is_some()
 }
 
 /// Fills `table` with the powers of the hash key that belongs to `round_keys`,
 /// highest first, and returns true; or returns false as [`run`] does.
 pub(super) fn hash_key_powers(tier: Tier, round_keys: &[Block], table: &mut [Block]) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if tier.is_available() {
-        match tier {
-            // SAFETY: as in `run`.
-            Tier::Avx512 => unsafe { avx512::hash_key_powers(round_keys, table) },
-            // SAFETY: as in `run`.
-            Tier::Aesni => unsafe { aesni::hash_key_powers(round_keys, table) },
-            Tier::Scalar | Tier::NeonAes => return false,
-        }
-        return true;
-    }
-    #[cfg(target_arch = "aarch64")]
-    if tier == Tier::NeonAes && tier.is_available() {
+    if tier == Tier::Avx512 && tier.is_available() {
         // SAFETY: as in `run`.
-        unsafe { neon_aes::hash_key_powers(round_keys, table) };
+        unsafe { avx512::hash_key_powers(round_keys, table) };
         return true;
     }
-    let _ = (tier, round_keys, table);
-    false
+    simd::run_narrow(tier, FillPowers { round_keys, table }).is_some()
 }
 
 /// Writes the tags of GMAC of one to eight messages whose keys are of one size and
@@ -121,19 +93,13 @@ pub(super) fn gmac(
 }
 
 /// The GHASH of `blocks` after `sum`, under a full schedule; none as [`run`].
-pub(super) fn absorb(tier: Tier, key: &[Block], sum: u128, blocks: &[Block]) -> Option<u128> {
-    #[cfg(target_arch = "x86_64")]
-    if tier == Tier::Aesni && tier.is_available() {
-        // SAFETY: as in `run`.
-        return Some(unsafe { aesni::hash::absorb(key, sum, blocks) });
-    }
-    #[cfg(target_arch = "aarch64")]
-    if tier == Tier::NeonAes && tier.is_available() {
-        // SAFETY: as in `run`.
-        return Some(unsafe { neon_aes::absorb(key, sum, blocks) });
-    }
-    let _ = (tier, key, sum, blocks);
-    None
+pub(super) fn absorb(tier: Tier, schedule: &[Block], sum: u128, blocks: &[Block]) -> Option<u128> {
+    let kernel = Absorb {
+        schedule,
+        sum,
+        blocks,
+    };
+    simd::run_narrow(tier, kernel)
 }
 
 /// The bytes of cache lines.

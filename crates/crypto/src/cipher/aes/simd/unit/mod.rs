@@ -22,6 +22,8 @@ use std::cell::Cell;
 use weir_simd::Tier;
 
 use crate::cipher::Block;
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::Vaes;
 
 /// Rounds of AES on vectors whose blocks may belong to several packets, each under its own key.
 pub(crate) trait AesLanes: Copy {
@@ -99,6 +101,20 @@ pub(crate) trait AesUnit: AesLanes {
     /// inverse cipher.
     fn inverse_columns(self, key: Self::Vector) -> Self::Vector;
 
+    /// The block in the first place.
+    #[inline(always)]
+    fn first(self, vector: Self::Vector) -> Block {
+        let mut block = [0; 16];
+        self.store_first(vector, &mut block);
+        block
+    }
+
+    /// Writes the block in the first place.
+    #[inline(always)]
+    fn store_first(self, vector: Self::Vector, block: &mut Block) {
+        self.store(vector, Cell::from_mut(&mut block[..]).as_slice_of_cells());
+    }
+
     /// The bytes of each block reversed.
     fn reverse(self, vector: Self::Vector) -> Self::Vector;
 
@@ -107,6 +123,35 @@ pub(crate) trait AesUnit: AesLanes {
 
     /// Counters further on, modulo 2³².
     fn count_on(self, counters: Self::Vector, blocks: u32) -> Self::Vector;
+
+    /// A little-endian word in all places.
+    fn words(self, word: u32) -> Self::Vector;
+
+    /// Of each block the bytes that the bytes of `which` number.
+    fn pick(self, vector: Self::Vector, which: Self::Vector) -> Self::Vector;
+
+    /// Each block 32 bits higher, as a little-endian number; then 64 higher, and 64 lower.
+    fn up_a_word(self, vector: Self::Vector) -> Self::Vector;
+
+    fn up_a_half(self, vector: Self::Vector) -> Self::Vector;
+
+    fn down_a_half(self, vector: Self::Vector) -> Self::Vector;
+
+    fn swap_halves(self, vector: Self::Vector) -> Self::Vector;
+
+    /// The lower halves of the first blocks, in front of those of the second.
+    fn low_halves(self, first: Self::Vector, second: Self::Vector) -> Self::Vector;
+
+    /// The upper halves of the first blocks, in front of the lower ones of the second.
+    fn middle_halves(self, first: Self::Vector, second: Self::Vector) -> Self::Vector;
+
+    /// The carry-less product of the lower halves, and of the upper ones.
+    fn multiply_low(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    fn multiply_high(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    /// The sum of the products of each one's lower and the other's upper half.
+    fn multiply_crossed(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 
     /// Of a row of blocks, the ones before those of `vector`, which comes behind `before`.
     fn blocks_before(self, before: Self::Vector, vector: Self::Vector) -> Self::Vector;
@@ -143,6 +188,23 @@ pub(crate) fn run<K: Kernel>(tier: Tier, kernel: K) -> Option<K::Output> {
         Tier::NeonAes => Some(unsafe { neon_aes::run(kernel) }),
         _ => None,
     }
+}
+
+/// As [`run`], of a kernel that gains nothing from wide vectors: that of a tier of blocks one by
+/// one, which the widest tiers include.
+#[inline]
+pub(crate) fn run_narrow<K: Kernel>(tier: Tier, kernel: K) -> Option<K::Output> {
+    if !has_unit(tier) {
+        return None;
+    }
+    // SAFETY: the tier is there, and with it every feature that a narrower one enables.
+    #[cfg(target_arch = "x86_64")]
+    return Some(unsafe { x86::run_aesni(kernel) });
+    // SAFETY: the tier, and with it every feature that its kernels enable, is there.
+    #[cfg(target_arch = "aarch64")]
+    return Some(unsafe { neon_aes::run(kernel) });
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    return None;
 }
 
 /// Encrypts vectors side by side, under at least two round keys.

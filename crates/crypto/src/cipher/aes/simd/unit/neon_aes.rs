@@ -46,6 +46,22 @@ fn inverse_mixed(state: uint8x16_t) -> uint8x16_t {
     vaesimcq_u8(state)
 }
 
+#[inline]
+#[target_feature(enable = "neon,aes")]
+fn product_of_low(x: uint8x16_t, y: uint8x16_t) -> uint8x16_t {
+    let (x, y) = (vreinterpretq_u64_u8(x), vreinterpretq_u64_u8(y));
+    vreinterpretq_u8_p128(vmull_p64(vgetq_lane_u64::<0>(x), vgetq_lane_u64::<0>(y)))
+}
+
+#[inline]
+#[target_feature(enable = "neon,aes")]
+fn product_of_high(x: uint8x16_t, y: uint8x16_t) -> uint8x16_t {
+    vreinterpretq_u8_p128(vmull_high_p64(
+        vreinterpretq_p64_u8(x),
+        vreinterpretq_p64_u8(y),
+    ))
+}
+
 impl AesLanes for NeonAes {
     type Vector = uint8x16_t;
 
@@ -90,6 +106,22 @@ impl AesUnit for NeonAes {
         inverse_round(state, key) = veorq_u8(inverse_mixed(inverse_substituted(state)), key);
         last_inverse_round(state, key) = veorq_u8(inverse_substituted(state), key);
         inverse_columns(key) = inverse_mixed(key);
+        pick(vector, which) = vqtbl1q_u8(vector, which);
+        up_a_word(vector) = vextq_u8::<12>(vdupq_n_u8(0), vector);
+        up_a_half(vector) = vextq_u8::<8>(vdupq_n_u8(0), vector);
+        down_a_half(vector) = vextq_u8::<8>(vector, vdupq_n_u8(0));
+        swap_halves(vector) = vextq_u8::<8>(vector, vector);
+        low_halves(first, second) = {
+            let (first, second) = (vreinterpretq_u64_u8(first), vreinterpretq_u64_u8(second));
+            vreinterpretq_u8_u64(vzip1q_u64(first, second))
+        };
+        middle_halves(first, second) = vextq_u8::<8>(first, second);
+        multiply_low(x, y) = product_of_low(x, y);
+        multiply_high(x, y) = product_of_high(x, y);
+        multiply_crossed(x, y) = {
+            let crossed = vextq_u8::<8>(y, y);
+            veorq_u8(product_of_low(x, crossed), product_of_high(x, crossed))
+        };
         reverse(vector) = {
             let halves = vrev64q_u8(vector);
             vextq_u8::<8>(halves, halves)
@@ -154,6 +186,12 @@ impl AesUnit for NeonAes {
             let blocks = vsetq_lane_u32::<0>(blocks, vdupq_n_u32(0));
             vreinterpretq_u8_u32(vaddq_u32(vreinterpretq_u32_u8(counters), blocks))
         }
+    }
+
+    #[inline(always)]
+    fn words(self, word: u32) -> uint8x16_t {
+        // SAFETY: as above.
+        unsafe { vreinterpretq_u8_u32(vdupq_n_u32(word)) }
     }
 
     #[inline(always)]

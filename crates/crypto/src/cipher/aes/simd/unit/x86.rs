@@ -12,11 +12,20 @@ pub(super) struct AesNi(());
 
 /// Two blocks per vector. It exists only where the processor has [`weir_simd::Tier::Avx512`].
 #[derive(Clone, Copy)]
-pub(super) struct PairedVaes(());
+pub(in super::super) struct PairedVaes(());
 
 /// Four blocks per vector. It exists only where the processor has [`weir_simd::Tier::Avx512`].
 #[derive(Clone, Copy)]
-pub(super) struct Vaes(());
+pub(in super::super) struct Vaes(());
+
+impl Vaes {
+    /// For functions that need the tier themselves.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,vaes")]
+    pub(in super::super) fn of_tier() -> Vaes {
+        Vaes(())
+    }
+}
 
 #[target_feature(enable = "aes,pclmulqdq,avx2")]
 pub(super) fn run_aesni<K: Kernel>(kernel: K) -> K::Output {
@@ -85,6 +94,19 @@ impl AesUnit for AesNi {
         inverse_round(state, key) = _mm_aesdec_si128(state, key);
         last_inverse_round(state, key) = _mm_aesdeclast_si128(state, key);
         inverse_columns(key) = _mm_aesimc_si128(key);
+        pick(vector, which) = _mm_shuffle_epi8(vector, which);
+        up_a_word(vector) = _mm_slli_si128::<4>(vector);
+        up_a_half(vector) = _mm_slli_si128::<8>(vector);
+        down_a_half(vector) = _mm_srli_si128::<8>(vector);
+        swap_halves(vector) = _mm_shuffle_epi32::<0x4e>(vector);
+        low_halves(first, second) = _mm_unpacklo_epi64(first, second);
+        middle_halves(first, second) = _mm_alignr_epi8::<8>(second, first);
+        multiply_low(x, y) = _mm_clmulepi64_si128::<0x00>(x, y);
+        multiply_high(x, y) = _mm_clmulepi64_si128::<0x11>(x, y);
+        multiply_crossed(x, y) = {
+            let low_by_high = _mm_clmulepi64_si128::<0x10>(x, y);
+            _mm_xor_si128(low_by_high, _mm_clmulepi64_si128::<0x01>(x, y))
+        };
         reverse(vector) = {
             let [a, b, c, d] = REVERSED;
             _mm_shuffle_epi8(vector, _mm_set_epi32(a, b, c, d))
@@ -146,6 +168,12 @@ impl AesUnit for AesNi {
     fn count_on(self, counters: __m128i, blocks: u32) -> __m128i {
         // SAFETY: the unit is there, so that the processor has the instructions.
         unsafe { _mm_add_epi32(counters, _mm_set_epi32(0, 0, 0, blocks as i32)) }
+    }
+
+    #[inline(always)]
+    fn words(self, word: u32) -> __m128i {
+        // SAFETY: as above.
+        unsafe { _mm_set1_epi32(word as i32) }
     }
 
     #[inline(always)]
@@ -253,6 +281,19 @@ impl AesUnit for Vaes {
         inverse_round(state, key) = _mm512_aesdec_epi128(state, key);
         last_inverse_round(state, key) = _mm512_aesdeclast_epi128(state, key);
         inverse_columns(key) = _mm512_zextsi128_si512(_mm_aesimc_si128(_mm512_castsi512_si128(key)));
+        pick(vector, which) = _mm512_shuffle_epi8(vector, which);
+        up_a_word(vector) = _mm512_bslli_epi128::<4>(vector);
+        up_a_half(vector) = _mm512_bslli_epi128::<8>(vector);
+        down_a_half(vector) = _mm512_bsrli_epi128::<8>(vector);
+        swap_halves(vector) = _mm512_shuffle_epi32::<0x4e>(vector);
+        low_halves(first, second) = _mm512_unpacklo_epi64(first, second);
+        middle_halves(first, second) = _mm512_alignr_epi8::<8>(second, first);
+        multiply_low(x, y) = _mm512_clmulepi64_epi128::<0x00>(x, y);
+        multiply_high(x, y) = _mm512_clmulepi64_epi128::<0x11>(x, y);
+        multiply_crossed(x, y) = {
+            let low_by_high = _mm512_clmulepi64_epi128::<0x10>(x, y);
+            _mm512_xor_si512(low_by_high, _mm512_clmulepi64_epi128::<0x01>(x, y))
+        };
         reverse(vector) = {
             let [a, b, c, d] = REVERSED;
             _mm512_shuffle_epi8(vector, _mm512_set4_epi32(a, b, c, d))
@@ -300,6 +341,12 @@ impl AesUnit for Vaes {
         let at = text.as_ptr().cast_mut().cast();
         // SAFETY: as above; the text is made of cells.
         unsafe { _mm512_mask_storeu_epi8(at, mask_of(text.len()), vector) };
+    }
+
+    #[inline(always)]
+    fn words(self, word: u32) -> __m512i {
+        // SAFETY: the unit is there, so that the processor has the instructions.
+        unsafe { _mm512_set1_epi32(word as i32) }
     }
 
     #[inline(always)]
