@@ -296,11 +296,13 @@ impl Kernel for Absorb<'_> {
         for blocks in self.blocks.chunks(SLOTS) {
             let powers = &self.schedule[FULL_POWERS - blocks.len()..FULL_POWERS];
             let mut sums = Sums::zero(unit);
-            for (block, power) in blocks.iter().zip(powers) {
-                let element = unit.xor(unit.reverse(unit.broadcast(block)), sum);
+            for (block, power) in blocks.iter().zip(powers).skip(1) {
+                let element = unit.reverse(unit.broadcast(block));
                 sums.add(unit, element, unit.broadcast(power));
-                sum = unit.zero();
             }
+            // The first one waits for the sum of those before: it comes last.
+            let element = unit.xor(unit.reverse(unit.broadcast(&blocks[0])), sum);
+            sums.add(unit, element, unit.broadcast(&powers[0]));
             sum = sums.reduce(unit);
         }
         u128::from_le_bytes(unit.first(sum))
