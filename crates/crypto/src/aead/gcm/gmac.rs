@@ -25,26 +25,26 @@ pub(crate) fn tag(tier: Tier, messages: &mut [Message<'_, GcmKey>], tags: &mut T
 fn tag_one(tier: Tier, message: &mut Message<'_, GcmKey>) -> Block {
     let schedule = message.key.schedule();
     let mut scratch = Room::new();
-    let (mut sum, mut left) = (0, message.bytes);
+    let (mut sum, mut left) = ([0; 16], message.bytes);
     while left > 0 {
         let bytes = message.next(left.min(scratch.capacity()), &mut scratch);
         left -= bytes.len();
         // Only the last of these is not made of whole blocks.
         let (blocks, rest) = bytes.as_chunks();
-        sum = absorb(tier, schedule, sum, blocks);
+        absorb(tier, schedule, &mut sum, blocks);
         if !rest.is_empty() {
             let mut last = [0; 16];
             last[..rest.len()].copy_from_slice(rest);
-            sum = absorb(tier, schedule, sum, &[last]);
+            absorb(tier, schedule, &mut sum, &[last]);
         }
     }
     // All is associated data, and there is no text.
     let lengths = (8 * message.bytes as u128) << 64;
-    sum = absorb(tier, schedule, sum, &[lengths.to_be_bytes()]);
+    absorb(tier, schedule, &mut sum, &[lengths.to_be_bytes()]);
     let mut pad = [counter_block(message).to_le_bytes()];
     let round_keys = &schedule[POWERS..=POWERS + rounds(message.key.size())];
     ecb::encrypt(tier, round_keys, &mut pad);
-    (sum ^ u128::from_be_bytes(pad[0])).to_be_bytes()
+    (u128::from_le_bytes(sum) ^ u128::from_be_bytes(pad[0])).to_be_bytes()
 }
 
 /// J0 of SP 800-38D section 7.1, as a little-endian number.
@@ -53,14 +53,15 @@ pub(super) fn counter_block(message: &Message<'_, GcmKey>) -> u128 {
     message.key.nonce(message.nonce.to_be_bytes()) | 1 << 120
 }
 
-/// The GHASH of `blocks` after `sum`.
-fn absorb(tier: Tier, schedule: &[Block], sum: u128, blocks: &[Block]) -> u128 {
-    simd::absorb(tier, schedule, sum, blocks).unwrap_or_else(|| {
+/// Makes of `sum`, the bytes of a little-endian number, the GHASH of `blocks` after it.
+fn absorb(tier: Tier, schedule: &[Block], sum: &mut Block, blocks: &[Block]) {
+    if !simd::absorb(tier, schedule, sum, blocks) {
         let h = u128::from_le_bytes(schedule[POWERS - 1]);
-        blocks.iter().fold(sum, |sum, block| {
+        let hash = blocks.iter().fold(u128::from_le_bytes(*sum), |sum, block| {
             field::product(sum ^ u128::from_be_bytes(*block), h)
-        })
-    })
+        });
+        *sum = hash.to_le_bytes();
+    }
 }
 
 #[cfg(test)]

@@ -283,16 +283,17 @@ impl Kernel for FillPowers<'_> {
 /// The GHASH of blocks after a sum, under a full schedule.
 pub(super) struct Absorb<'a> {
     pub(super) schedule: &'a [Block],
-    pub(super) sum: u128,
+    /// In memory, where it stays between calls: a number in registers would be waited for.
+    pub(super) sum: &'a mut Block,
     pub(super) blocks: &'a [Block],
 }
 
 impl Kernel for Absorb<'_> {
-    type Output = u128;
+    type Output = ();
 
     #[inline(always)]
-    fn run<U: AesUnit>(self, unit: U) -> u128 {
-        let mut sum = unit.broadcast(&self.sum.to_le_bytes());
+    fn run<U: AesUnit>(self, unit: U) {
+        let mut sum = unit.broadcast(self.sum);
         for blocks in self.blocks.chunks(SLOTS) {
             let powers = &self.schedule[FULL_POWERS - blocks.len()..FULL_POWERS];
             let mut sums = Sums::zero(unit);
@@ -305,6 +306,6 @@ impl Kernel for Absorb<'_> {
             sums.add(unit, element, unit.broadcast(&powers[0]));
             sum = sums.reduce(unit);
         }
-        u128::from_le_bytes(unit.first(sum))
+        unit.store_first(sum, self.sum);
     }
 }

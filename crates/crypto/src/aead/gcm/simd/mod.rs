@@ -92,14 +92,15 @@ pub(super) fn gmac(
     false
 }
 
-/// The GHASH of `blocks` after `sum`, under a full schedule; none as [`run`].
-pub(super) fn absorb(tier: Tier, schedule: &[Block], sum: u128, blocks: &[Block]) -> Option<u128> {
+/// Makes of `sum` the GHASH of `blocks` after it, under a full schedule, and returns true; or
+/// returns false as [`run`] does.
+pub(super) fn absorb(tier: Tier, schedule: &[Block], sum: &mut Block, blocks: &[Block]) -> bool {
     let kernel = Absorb {
         schedule,
         sum,
         blocks,
     };
-    simd::run_narrow(tier, kernel)
+    simd::run_narrow(tier, kernel).is_some()
 }
 
 /// The bytes of cache lines.
