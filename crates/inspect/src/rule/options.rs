@@ -72,7 +72,7 @@ struct Draft {
     sid: Option<u32>,
     rev: u32,
     priority: Option<u8>,
-    classtype: Option<String>,
+    classtypes: Vec<String>,
     references: Vec<(String, String)>,
     metadata: Vec<(String, String)>,
     target: Option<Target>,
@@ -110,7 +110,7 @@ impl Draft {
             b"gid" => self.gid = Some(needed()?.number(1, i64::from(u32::MAX))? as u32),
             b"rev" => self.rev = needed()?.number(0, i64::from(u32::MAX))? as u32,
             b"priority" => self.priority = Some(needed()?.number(1, 255)? as u8),
-            b"classtype" => self.classtype = Some(needed()?.text()),
+            b"classtype" => self.classtypes.push(needed()?.text()),
             b"reference" => {
                 let value = needed()?;
                 let mut words = value.bytes.splitn(2, |byte| *byte == b',');
@@ -170,7 +170,10 @@ impl Draft {
             Some(index) => texts.remove(index).payload,
             None => Default::default(),
         };
-        let (category, class_priority) = classification.of_rule(self.classtype.as_deref());
+        // Of several the most urgent counts, as in Suricata.
+        let classtypes = self.classtypes.into_iter();
+        let classtype = classtypes.min_by_key(|name| classification.of_rule(Some(name)).1);
+        let (category, class_priority) = classification.of_rule(classtype.as_deref());
         let mut packet = self.packet;
         if header.is_by_packet {
             packet.scope = Some(TextScope::Packet);
@@ -192,7 +195,7 @@ impl Draft {
                 sid,
                 rev: self.rev,
                 message: self.message,
-                classtype: self.classtype,
+                classtype,
                 category,
                 priority: self.priority.unwrap_or(class_priority),
                 references: self.references,

@@ -369,3 +369,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn of_several_classes_the_most_urgent_counts() {
+    let (rules, _) = load(
+        br#"alert tcp any any -> any any (content:"a"; classtype:not-suspicious; classtype:attempted-admin; sid:1;)
+alert tcp any any -> any any (content:"b"; classtype:attempted-admin; classtype:not-suspicious; sid:2;)"#,
+    );
+    for rule in rules.rules() {
+        let description = &rule.description;
+        assert_eq!(description.classtype.as_deref(), Some("attempted-admin"));
+        assert_eq!(description.priority, 1);
+    }
+}
