@@ -35,7 +35,7 @@ impl Segment {
     }
 
     /// Sequence number behind it.
-    fn end(&self) -> u32 {
+    pub fn end(&self) -> u32 {
         let marks = u32::from(self.has(SYN)) + u32::from(self.has(FIN));
         self.sequence
             .wrapping_add(self.payload.len() as u32)

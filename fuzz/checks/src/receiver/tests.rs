@@ -70,6 +70,10 @@ impl Observer for Defective {
         }
         self.reference.take(from, &segment).1
     }
+
+    fn sees_all(&self) -> bool {
+        true
+    }
 }
 
 fn finds(bytes: &[u8], defect: Option<Defect>) -> bool {
