@@ -64,19 +64,20 @@ fn compare(input: &Input, observer: &mut dyn Observer) -> Result<(), String> {
     for (number, step) in (1..).zip(&input.steps) {
         let build = step.build(number);
         let segment = step.segment(&reference.connection, &input.opening);
+        let is_at_edge = segment.sequence == reference.connection.hosts[1 - step.from].edge();
         let (outcome, mut delivered) = reference.take(step.from, &segment);
         let is_judged = match outcome {
             Outcome::InDoubt(_) => false,
             Outcome::Over => return Ok(()),
-            Outcome::Taken => true,
-            Outcome::Refused => {
-                if !observer.sees_all() && claims[1 - step.from].are_confirmed_by(&segment) {
-                    return Ok(());
-                }
-                claims[step.from].add(&segment);
-                true
-            }
+            Outcome::Refused | Outcome::Taken => true,
         };
+        // What begins at the edge of the window is taken for what it acknowledges alone.
+        if is_judged && (outcome == Outcome::Refused || is_at_edge) {
+            if !observer.sees_all() && claims[1 - step.from].are_confirmed_by(&segment) {
+                return Ok(());
+            }
+            claims[step.from].add(&segment);
+        }
         history.push((step.from, build, segment, outcome));
         let Some((_, build, segment, _)) = history.last().filter(|_| is_judged) else {
             continue;
