@@ -7,9 +7,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* Hyperscan has its code once for each generation of processors, and chooses when it is
+ * loaded. The names of one generation are exported, too. */
+extern hs_error_t avx2_hs_scan(const hs_database_t *database, const char *data, unsigned length,
+                               unsigned flags, hs_scratch_t *scratch, match_event_handler found,
+                               void *context) __attribute__((weak));
+
 struct weir_hyperscan {
     hs_database_t *database;
     hs_scratch_t *scratch;
+    __typeof__(hs_scan) *scan;
 };
 
 /* The result of a scan: the number of matches, and a sum over all of them that
@@ -36,8 +43,10 @@ void weir_hyperscan_free(struct weir_hyperscan *engine)
 
 /* NULL where the patterns do not compile. */
 struct weir_hyperscan *weir_hyperscan_compile(const char *const *patterns, const size_t *bytes,
-                                              const uint8_t *nocase, unsigned count)
+                                              const uint8_t *nocase, unsigned count,
+                                              int is_limited)
 {
+    const hs_platform_info_t avx2 = {.cpu_features = HS_CPU_FEATURES_AVX2};
     struct weir_hyperscan *engine = calloc(1, sizeof *engine);
     unsigned *flags = calloc(count, sizeof *flags), *numbers = calloc(count, sizeof *numbers);
     hs_compile_error_t *error = NULL;
@@ -47,10 +56,12 @@ struct weir_hyperscan *weir_hyperscan_compile(const char *const *patterns, const
             flags[number] = HS_FLAG_SINGLEMATCH | (nocase[number] ? HS_FLAG_CASELESS : 0);
             numbers[number] = number;
         }
-        done = hs_compile_lit_multi(patterns, flags, numbers, bytes, count, HS_MODE_BLOCK, NULL,
-                                    &engine->database, &error) == HS_SUCCESS &&
+        done = hs_compile_lit_multi(patterns, flags, numbers, bytes, count, HS_MODE_BLOCK,
+                                    is_limited ? &avx2 : NULL, &engine->database, &error) == HS_SUCCESS &&
                hs_alloc_scratch(engine->database, &engine->scratch) == HS_SUCCESS;
         hs_free_compile_error(error);
+        engine->scan = is_limited ? avx2_hs_scan : hs_scan;
+        done = done && engine->scan != NULL;
     }
     free(flags);
     free(numbers);
@@ -84,8 +95,8 @@ int weir_hyperscan_scan(const struct weir_hyperscan *engine, const char *const *
 {
     for (size_t packet = 0; packet < count; packet++) {
         sum->packet = packet;
-        if (hs_scan(engine->database, packets[packet], bytes[packet], 0, engine->scratch, found,
-                    sum) != HS_SUCCESS)
+        if (engine->scan(engine->database, packets[packet], bytes[packet], 0, engine->scratch,
+                         found, sum) != HS_SUCCESS)
             return 0;
     }
     return 1;

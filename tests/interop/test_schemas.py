@@ -58,7 +58,7 @@ def live_configuration(_):
     """Live ports, and what inspection of live packets may say."""
     lan = {"name": "lan", "kind": "interface", "side": "plain", "interface": "a0", "promiscuous": False}
     wan = {"name": "wan", "kind": "udp", "side": "cipher", "address": "192.0.2.1:4500"}
-    inspect = {"rules": [str(peers.EXAMPLES / "example.rules")], "inline": True, "checksums": "ignore", "flows": 1000, "stream_mib": 64, "gap_mib": 2}
+    inspect = {"rules": [str(peers.EXAMPLES / "example.rules")], "inline": True, "checksums": "ignore", "vlans": "ignore", "flows": 1000, "stream_mib": 64, "gap_mib": 2}
     inspect |= {"anomalies_per_second": 10, "host-os": [{"hosts": ["198.18.1.0/24"], "os": "windows"}]}
     return {
         "port": [lan, wan],

@@ -126,11 +126,12 @@ impl Claims {
         let distance = |number: u32, from: u32| number.wrapping_sub(from);
         (0..self.0.len()).any(|start| {
             let [first, _, acknowledgement, _] = self.0[start];
-            self.0[start..].iter().any(|[_, end, _, edge]| {
-                distance(segment.acknowledgement, first) <= distance(*end, first)
-                    && distance(segment.sequence, acknowledgement) as i32 >= 0
-                    && distance(*edge, segment.sequence) as i32 >= 0
-            })
+            let later = &self.0[start..];
+            distance(segment.sequence, acknowledgement) as i32 >= 0
+                && (later.iter()).any(|[_, end, ..]| {
+                    distance(segment.acknowledgement, first) <= distance(*end, first)
+                })
+                && (later.iter()).any(|[.., edge]| distance(*edge, segment.sequence) as i32 >= 0)
         })
     }
 }

@@ -9,6 +9,7 @@ use std::ptr::NonNull;
 use weir_match::Pattern;
 
 use super::engines::Found;
+use crate::instructions::are_limited;
 
 unsafe extern "C" {
     fn weir_hyperscan_version() -> *const c_char;
@@ -17,6 +18,7 @@ unsafe extern "C" {
         bytes: *const usize,
         nocase: *const u8,
         count: c_uint,
+        is_limited: c_int,
     ) -> *mut c_void;
     fn weir_hyperscan_free(engine: *mut c_void);
     fn weir_hyperscan_bytes(engine: *const c_void) -> usize;
@@ -51,7 +53,7 @@ pub struct Hyperscan(NonNull<c_void>);
 
 impl Hyperscan {
     /// Compiles patterns, which are numbered by their position in the slice; `None`
-    /// where the library refuses them.
+    /// where the library refuses them, and in a limited run where it has no code for AVX2 alone.
     pub fn new(needles: &[Pattern]) -> Option<Hyperscan> {
         let patterns: Vec<*const u8> = needles.iter().map(|n| n.bytes().as_ptr()).collect();
         let bytes: Vec<usize> = needles.iter().map(|n| n.bytes().len()).collect();
@@ -60,7 +62,13 @@ impl Hyperscan {
         // SAFETY: three arrays of `count` elements, the first of pointers to as
         // many bytes as the second says; nothing of them is kept.
         let engine = unsafe {
-            weir_hyperscan_compile(patterns.as_ptr(), bytes.as_ptr(), nocase.as_ptr(), count)
+            weir_hyperscan_compile(
+                patterns.as_ptr(),
+                bytes.as_ptr(),
+                nocase.as_ptr(),
+                count,
+                are_limited().into(),
+            )
         };
         NonNull::new(engine).map(Hyperscan)
     }
