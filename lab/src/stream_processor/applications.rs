@@ -44,35 +44,39 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An example call of the kernel: streams and scratchpads full of words,
-    /// scalars that are 0.
+    /// An example call of the kernel.
     pub fn example(&self, kernel: &Kernel, clusters: usize) -> (Arguments, Scratchpads) {
-        let arguments = Arguments {
-            inputs: kernel
-                .inputs()
-                .iter()
-                .zip(kernel.records_read(self.records as u64))
-                .map(|(port, records)| {
-                    example_words(records as usize * clusters * port.record_words as usize)
-                })
-                .collect(),
-            indexed: kernel
-                .indexed()
-                .iter()
-                .map(|_| example_words(INDEXED_ROWS * clusters))
-                .collect(),
-            scalars: vec![0; kernel.scalars().len()],
-        };
-        let pads = kernel.arrays().iter().map(|array| {
-            let words = example_words(array.words as usize * clusters);
-            (array.name.clone(), words)
-        });
-        (arguments, pads.collect())
+        let records = kernel.records_read(self.records as u64);
+        example(kernel, clusters, &records)
     }
 }
 
 /// Rows of each indexed stream in an example call.
 const INDEXED_ROWS: usize = 1024;
+
+/// An example call of a kernel, with a number of records per cluster for each input stream:
+/// streams and scratchpads are full of words, scalars are 0.
+pub fn example(kernel: &Kernel, clusters: usize, records: &[u64]) -> (Arguments, Scratchpads) {
+    let inputs = kernel.inputs().iter().zip(records);
+    let arguments = Arguments {
+        inputs: inputs
+            .map(|(port, records)| {
+                example_words(*records as usize * clusters * port.record_words as usize)
+            })
+            .collect(),
+        indexed: kernel
+            .indexed()
+            .iter()
+            .map(|_| example_words(INDEXED_ROWS * clusters))
+            .collect(),
+        scalars: vec![0; kernel.scalars().len()],
+    };
+    let pads = kernel.arrays().iter().map(|array| {
+        let words = example_words(array.words as usize * clusters);
+        (array.name.clone(), words)
+    });
+    (arguments, pads.collect())
+}
 
 /// All kernels.
 pub fn kernels() -> Vec<Entry> {

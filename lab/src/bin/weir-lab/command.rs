@@ -14,6 +14,7 @@ use results::Results;
 
 use crate::cli::{Cli, Command, Inputs, List, MachineChoice};
 
+mod captures;
 mod cost;
 mod experiment;
 mod files;

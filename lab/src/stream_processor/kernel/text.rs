@@ -24,6 +24,7 @@ use super::{BuildError, Kernel, Place};
 
 mod lexer;
 mod lower;
+mod operations;
 mod syntax;
 
 /// How the names of files with kernels end.

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use crate::shared::model::{Failure, Input, Output, WorkFile};
 use crate::stream_processor::applications;
 use crate::stream_processor::execute::{Arguments, Scratchpads};
-use crate::stream_processor::kernel::{InputId, Kernel, Node, StreamPort, Trip, text};
+use crate::stream_processor::kernel::{Kernel, Node, StreamPort, Trip, text};
 
 /// Records that each cluster gets of a stream for which there is no input.
-const EXAMPLE_RECORDS: usize = 64;
-/// Rows of an indexed stream for which there is no input.
-const EXAMPLE_ROWS: usize = 1024;
+const EXAMPLE_RECORDS: u64 = 64;
 /// Words of all input: a run holds each several times.
 const MOST_WORDS: usize = 1 << 24;
 
@@ -46,74 +44,82 @@ pub(super) fn call(file: &WorkFile, clusters: usize) -> Result<Call, Failure> {
             return Err(wrong(name, "the kernel declares no input of this name"));
         }
     }
+    let is_given = |port: &&StreamPort| file.inputs.contains_key(&port.name);
+    let mut given = kernel.inputs().iter().filter(is_given);
+    let mut others = kernel.inputs().iter().filter(|port| !is_given(port));
+    let mut example = vec![0; kernel.inputs().len()];
+    match (given.next(), others.next()) {
+        (Some(given), Some(other)) => {
+            let reason = format!("{} is given, so it has to be, too", given.name);
+            return Err(wrong(&other.name, reason));
+        }
+        (None, Some(_)) => example = kernel.records_read(EXAMPLE_RECORDS),
+        (_, None) => {}
+    }
+    for (port, records) in kernel.inputs().iter().zip(&example) {
+        let row_words = clusters as u64 * u64::from(port.record_words);
+        if records.saturating_mul(row_words) > MOST_WORDS as u64 {
+            return Err(too_large(&port.name));
+        }
+    }
+    let (arguments, pads) = applications::example(&kernel, clusters, &example);
     let mut call = Call {
-        arguments: Arguments::default(),
-        pads: Scratchpads::new(),
         records: 0,
-        words: 0,
+        words: arguments.inputs.iter().map(Vec::len).sum(),
+        arguments,
+        pads,
         filled: BTreeMap::new(),
         kernel,
     };
-    let ports = || call.kernel.inputs().iter();
-    let is_given = |port: &&StreamPort| file.inputs.contains_key(&port.name);
-    if let (Some(given), Some(other)) = (ports().find(is_given), ports().find(|it| !is_given(it))) {
-        let reason = format!("{} is given, so it has to be, too", given.name);
-        return Err(wrong(&other.name, reason));
-    }
-    let example = call.kernel.records_read(EXAMPLE_RECORDS as u64);
     for (place, port) in call.kernel.inputs().iter().enumerate() {
-        let (words, records) = match file.inputs.get(&port.name) {
-            None => {
-                let records = example[place] as usize * clusters;
-                let words = records * port.record_words as usize;
-                if words > MOST_WORDS {
-                    return Err(too_large(&port.name));
-                }
-                (applications::example_words(words), records)
-            }
-            Some(input) => {
-                let mut records = records(&port.name, port.record_words as usize, input)?;
-                let given = records.len();
-                let row = clusters * per_iteration(call.kernel.body(), place);
-                let filled = given.next_multiple_of(row);
-                records.resize(filled, vec![0; port.record_words as usize]);
-                call.filled.insert(filled, given);
-                (records.concat(), given)
-            }
-        };
-        call.records = call.records.max(records);
-        call.words += records * port.record_words as usize;
-        call.arguments.inputs.push(words);
+        let record_words = port.record_words as usize;
+        let words = &mut call.arguments.inputs[place];
+        let mut count = words.len() / record_words;
+        if let Some(input) = file.inputs.get(&port.name) {
+            let mut records = records(&port.name, record_words, input)?;
+            count = records.len();
+            let row = clusters * per_iteration(call.kernel.body(), place);
+            records.resize(count.next_multiple_of(row), vec![0; record_words]);
+            call.filled.insert(records.len(), count);
+            call.words += count * record_words;
+            *words = records.concat();
+        }
+        call.records = call.records.max(count);
     }
-    for name in call.kernel.indexed() {
-        call.arguments.indexed.push(match file.inputs.get(name) {
-            None => applications::example_words(EXAMPLE_ROWS * clusters),
-            Some(input) => records(name, clusters, input)?.concat(),
-        });
+    for (name, words) in call
+        .kernel
+        .indexed()
+        .iter()
+        .zip(&mut call.arguments.indexed)
+    {
+        if let Some(input) = file.inputs.get(name) {
+            *words = records(name, clusters, input)?.concat();
+        }
     }
     for array in call.kernel.arrays() {
-        let words = array.words as usize;
-        let held = match file.inputs.get(&array.name) {
-            None => applications::example_words(words * clusters),
-            Some(input) => {
-                let mut held = records(&array.name, 1, input)?.concat();
-                if held.len() > words {
-                    let reason = format!("{} records for an array of {words} words", held.len());
-                    return Err(wrong(&array.name, reason));
-                }
-                held.resize(words, 0);
-                // Every cluster has the same words.
-                held.repeat(clusters)
+        if let Some(input) = file.inputs.get(&array.name) {
+            let words = array.words as usize;
+            let mut held = records(&array.name, 1, input)?.concat();
+            if held.len() > words {
+                let reason = format!("{} records for an array of {words} words", held.len());
+                return Err(wrong(&array.name, reason));
             }
-        };
-        call.pads.insert(array.name.clone(), held);
+            held.resize(words, 0);
+            // Every cluster has the same words.
+            call.pads.insert(array.name.clone(), held.repeat(clusters));
+        }
     }
-    for name in call.kernel.scalars() {
-        call.arguments.scalars.push(match file.inputs.get(name) {
-            None => 0,
-            Some(Input::Number(number)) => *number,
+    for (name, number) in call
+        .kernel
+        .scalars()
+        .iter()
+        .zip(&mut call.arguments.scalars)
+    {
+        match file.inputs.get(name) {
+            None => {}
+            Some(Input::Number(given)) => *number = *given,
             Some(_) => return Err(wrong(name, "a scalar is given a number")),
-        });
+        }
     }
     Ok(call)
 }
@@ -198,14 +204,10 @@ fn per_iteration(nodes: &[Node], stream: usize) -> usize {
                 Trip::Records {
                     stream: id,
                     per_iteration,
-                } if is(id, stream) => per_iteration as usize,
+                } if id.index() == stream => per_iteration as usize,
                 _ => 1,
             };
             least.max(own).max(per_iteration(&looped.body, stream))
         }
     })
-}
-
-fn is(id: InputId, place: usize) -> bool {
-    id.index() == place
 }

@@ -1,15 +1,17 @@
 //! What users wrote: kernel files, the inputs of their kernels, and what these are to
 //! compute.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
+use weir_console::output::Document;
 use weir_console::{Failure, Outcome};
 use weir_lab::shared::model::{Input, Output, WorkFile};
 use weir_packet::file::Reader;
 
+use super::captures::for_each_packet;
 use super::key_and_value;
 
 /// The largest text, of a kernel or of records, in bytes.
@@ -112,60 +114,71 @@ fn records(path: &Path) -> Outcome<Vec<Vec<u32>>> {
 
 /// The packets of a capture, with all their headers.
 fn packets(path: &Path) -> Outcome<Vec<Vec<u8>>> {
-    const RECORDS: usize = 256;
-    const BYTES: usize = 1 << 20;
-    let mut reader = Reader::open(path).map_err(Failure::usage)?;
-    let mut packets = Vec::new();
-    let mut bytes = 0;
-    let mut entries = Vec::with_capacity(RECORDS);
-    while let Some(block) = (reader.fill(RECORDS, BYTES, &mut entries)).map_err(Failure::usage)? {
-        for entry in entries.drain(..) {
-            let packet = entry.bytes(&block).to_vec();
-            bytes += packet.len();
-            packets.push(packet);
-        }
-        if packets.len() > MOST_PACKETS || bytes > MOST_PACKET_BYTES {
-            return Err(Failure::usage(anyhow!(
-                "{}: a run takes {MOST_PACKETS} packets and {MOST_PACKET_BYTES} bytes at most",
-                path.display()
-            )));
-        }
-    }
-    Ok(packets)
+    let reader = Reader::open(path).map_err(Failure::usage)?;
+    let (mut packets, mut bytes) = (Vec::new(), 0);
+    let read = for_each_packet(reader, |_, packet, _| -> anyhow::Result<()> {
+        bytes += packet.len();
+        packets.push(packet.to_vec());
+        ensure!(
+            packets.len() <= MOST_PACKETS && bytes <= MOST_PACKET_BYTES,
+            "{}: a run takes {MOST_PACKETS} packets and {MOST_PACKET_BYTES} bytes at most",
+            path.display()
+        );
+        Ok(())
+    });
+    read.map(|()| packets).map_err(Failure::Usage)
 }
 
-/// Writes output streams to files, and compares them with others. Returns what was
-/// compared, in lines.
-pub(super) fn write_and_compare(
-    outputs: &[Output],
-    to_write: &[String],
-    expected: &[String],
-) -> Outcome<String> {
-    let of_name = |argument: &str| -> Outcome<(usize, String)> {
-        let (name, path) = key_and_value(argument)?;
-        let place = outputs.iter().position(|output| output.name == name);
-        let place = place.ok_or_else(|| {
-            Failure::usage(anyhow!(
-                "{argument}: the run has no output of the name {name}"
-            ))
-        })?;
-        Ok((place, path.to_owned()))
-    };
-    for argument in to_write {
-        let (place, path) = of_name(argument)?;
-        fs::write(&path, csv(&outputs[place]))
-            .with_context(|| format!("cannot write {path}"))
-            .map_err(Failure::Running)?;
+/// What is to become of output streams: files that they are written to, and what they are
+/// compared with.
+pub(super) struct Asked {
+    to_write: Vec<(String, Document)>,
+    expected: Vec<(String, Expected)>,
+}
+
+struct Expected {
+    path: String,
+    records: Vec<Vec<u32>>,
+}
+
+impl Asked {
+    /// Opens the files and reads what is expected, before the work is done.
+    pub(super) fn new(to_write: &[String], expected: &[String]) -> Outcome<Asked> {
+        let to_write = to_write.iter().map(|argument| {
+            let (name, path) = key_and_value(argument)?;
+            Ok((name.to_owned(), Document::create(path.as_ref())?))
+        });
+        let expected = expected.iter().map(|argument| {
+            let (name, path) = key_and_value(argument)?;
+            let records = records(path.as_ref())?;
+            let path = path.to_owned();
+            Ok((name.to_owned(), Expected { path, records }))
+        });
+        Ok(Asked {
+            to_write: to_write.collect::<Outcome<_>>()?,
+            expected: expected.collect::<Outcome<_>>()?,
+        })
     }
-    let mut compared = String::new();
-    for argument in expected {
-        let (place, path) = of_name(argument)?;
-        let expected = records(Path::new(&path))?;
-        compare(&outputs[place], &expected, &path)?;
-        let (name, count) = (&outputs[place].name, expected.len());
-        compared += &format!("output {name}: {count} records as in {path}\n\n");
+
+    /// Writes and compares. Returns what was compared, in lines.
+    pub(super) fn answer(self, outputs: &[Output]) -> Outcome<String> {
+        let of_name = |name: &str| {
+            let mut outputs = outputs.iter();
+            let output = outputs.find(|output| output.name == name);
+            let message = || anyhow!("the run has no output of the name {name}");
+            output.ok_or_else(|| Failure::usage(message()))
+        };
+        for (name, document) in self.to_write {
+            document.write_bytes(csv(of_name(&name)?).as_bytes())?;
+        }
+        let mut compared = String::new();
+        for (name, expected) in &self.expected {
+            compare(of_name(name)?, expected).map_err(Failure::Running)?;
+            let (count, path) = (expected.records.len(), &expected.path);
+            compared += &format!("output {name}: {count} records as in {path}\n\n");
+        }
+        Ok(compared)
     }
-    Ok(compared)
 }
 
 fn csv(output: &Output) -> String {
@@ -176,22 +189,19 @@ fn csv(output: &Output) -> String {
     rows.collect()
 }
 
-fn compare(output: &Output, expected: &[Vec<u32>], path: &str) -> Outcome<()> {
-    let name = &output.name;
+fn compare(output: &Output, expected: &Expected) -> anyhow::Result<()> {
+    let (name, path) = (&output.name, &expected.path);
     let found: Vec<&[u32]> = output.words.chunks(output.record_words).collect();
-    for (number, (found, expected)) in (1..).zip(found.iter().zip(expected)) {
-        if found != expected {
-            return Err(Failure::running(anyhow!(
-                "{name}: record {number} is {found:x?}, and {path} has {expected:x?}"
-            )));
-        }
+    for (number, (found, expected)) in (1..).zip(found.iter().zip(&expected.records)) {
+        ensure!(
+            found == expected,
+            "{name}: record {number} is {found:x?}, and {path} has {expected:x?}"
+        );
     }
-    if found.len() != expected.len() {
-        return Err(Failure::running(anyhow!(
-            "{name}: {} records, and {path} has {}",
-            found.len(),
-            expected.len()
-        )));
-    }
+    let (found, expected) = (found.len(), expected.records.len());
+    ensure!(
+        found == expected,
+        "{name}: {found} records, and {path} has {expected}"
+    );
     Ok(())
 }

@@ -10,6 +10,7 @@ use weir_lab::stream_processor::lengths::{Filling, Lengths};
 use weir_packet::file::{CaptureError, Reader};
 use weir_packet::wire::{Headers, Network};
 
+use super::captures::for_each_packet;
 use super::results::Results;
 use crate::cli;
 
@@ -64,23 +65,14 @@ fn row(lengths: &Lengths, filling: Filling) -> Row {
 }
 
 /// Adds the IP packets of a capture.
-fn add(mut reader: Reader, lengths: &mut Lengths) -> Result<(), CaptureError> {
-    const RECORDS: usize = 256;
-    const BYTES: usize = 1 << 20;
-    let mut entries = Vec::with_capacity(RECORDS);
-    while let Some(block) = reader.fill(RECORDS, BYTES, &mut entries)? {
-        for entry in entries.drain(..) {
-            let Some(interface) = reader.interfaces().get(entry.interface as usize) else {
-                continue;
-            };
-            let bytes = entry.bytes(&block);
-            let headers = Headers::parse(interface.link, bytes);
-            if let Some(bytes) = ip_bytes(&headers, bytes, entry.wire_bytes) {
-                lengths.add(bytes, 1);
-            }
+fn add(reader: Reader, lengths: &mut Lengths) -> Result<(), CaptureError> {
+    for_each_packet(reader, |link, bytes, wire_bytes| {
+        let headers = Headers::parse(link, bytes);
+        if let Some(bytes) = ip_bytes(&headers, bytes, wire_bytes) {
+            lengths.add(bytes, 1);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// The length of an IP packet by its own header, which a capture that keeps

@@ -10,8 +10,9 @@ use weir_console::{Outcome, table};
 use weir_lab::shared::model::{Bench, Effort, Metric, Output, Trace, digits};
 use weir_lab::shared::report::{Bar, Timeline};
 
+use super::files::Asked;
 use super::results::Results;
-use super::{failure, files, workload};
+use super::{failure, workload};
 use crate::cli;
 
 /// A run as scripts see it.
@@ -35,9 +36,10 @@ pub fn run(arguments: &cli::Run) -> Outcome<ExitCode> {
     let (model, machine, workload) =
         workload(&arguments.name, &arguments.machine, &arguments.inputs)?;
     let results = Results::with_file(&arguments.places, arguments.trace.as_deref())?;
+    let asked = Asked::new(&arguments.outputs, &arguments.expected)?;
     let bench = Bench::new(machine.clone(), &[], Effort::Full);
     let run = model.run(&bench, &workload).map_err(failure)?;
-    let compared = files::write_and_compare(&run.outputs, &arguments.outputs, &arguments.expected)?;
+    let compared = asked.answer(&run.outputs)?;
     let row = JsonRow {
         name: workload.name(),
         machine: machine.name(),
