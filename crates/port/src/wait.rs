@@ -56,8 +56,8 @@ impl Waker {
 }
 
 impl Sleeper {
-    /// Says that the thread is about to wait. It looks for work once more after that: whoever
-    /// has some for it later wakes it.
+    /// Announces that the thread is about to wait. After this call the thread has to look for work
+    /// once more; a sender that adds work later wakes it.
     pub fn lie_down(&self) {
         self.sleeps.store(true, Ordering::SeqCst);
     }

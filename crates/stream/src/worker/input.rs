@@ -63,7 +63,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// A source for so many shards.
+    /// A source whose records go to `shards` shards.
     pub fn new(chain: Chain, shards: usize, stop: &StopFlag) -> Source {
         let clock = Clock::start(false);
         Source {

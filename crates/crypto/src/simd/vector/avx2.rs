@@ -78,8 +78,8 @@ impl Isa for Avx2 {
     }
 }
 
-/// Where the bytes of a quad come from that rotates each of its words, of so many bytes, to the
-/// right by `bits`, a multiple of eight.
+/// The byte order that rotates each word of a quad to the right by `bits`, a multiple of eight.
+/// Words have `word_bytes` bytes.
 const fn rotation(word_bytes: usize, bits: i32) -> [u8; 16] {
     let mut order = [0; 16];
     let mut byte = 0;
